@@ -115,7 +115,8 @@ class Reply:
     `text` never holds reasoning that the server kept apart. `usage` None is unknown. `latency_s`
     and `attempts` are those of the call that was paid. `changes` names parameters the server made
     us change; `warnings` what a reader must know (for instance a prompt cut by the server).
-    `retrieved` holds chunk ids a Python task returned. `key` is the call key ("" when it never was a call).
+    `retrieved` holds chunk ids a Python task returned. `key` is the
+    call key ("" when it never was a call).
     """
 
     text: str
@@ -146,7 +147,7 @@ class ScoreStatus(StrEnum):
     """Whether a score is a measurement.
 
     OK: measured. UNSCORED: a judge's verdict could not be read. NOT_MEASURED: the means were
-    missing (no TeX engine). NOT_JUDGED: a hard criterion stopped the case before the judge was paid.
+    missing (no TeX engine). NOT_JUDGED: a hard criterion stopped the case, no judge was paid.
     MISSING: there was no reply at all.
     """
 

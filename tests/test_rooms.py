@@ -1,4 +1,4 @@
-"""Imports point down the list of rooms, never up or sideways; this names the import that does not."""
+"""Imports point down the list of rooms, never up or sideways; names the import that does not."""
 
 from __future__ import annotations
 

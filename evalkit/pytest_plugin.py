@@ -1,0 +1,1 @@
+"""The pytest plugin: an eval is a test with a threshold."""
