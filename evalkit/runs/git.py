@@ -1,0 +1,83 @@
+"""What git says of the tree: which commit, whether it is dirty, what a file was at a ref."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalkit.errors import BaselineError
+
+__all__ = ["GitState", "file_at", "git_state", "resolve_ref"]
+
+
+@dataclass(frozen=True, slots=True)
+class GitState:
+    """The commit a run was made on; `sha` is "" outside a repository. `dirty` ignores exports/."""
+
+    sha: str = ""
+    dirty: bool = False
+
+    @property
+    def label(self) -> str:
+        """Short form for a line of text: `4c1f2ab`, `4c1f2ab (dirty)` or `no commit`."""
+        return f"{self.sha[:7]}{' (dirty)' if self.dirty else ''}" if self.sha else "no commit"
+
+
+def git_state(folder: Path) -> GitState:
+    """Commit and dirtiness of the repository around a folder; empty outside one."""
+    sha = _git(folder, "rev-parse", "HEAD")
+    if sha is None:
+        return GitState()
+    top = _git(folder, "rev-parse", "--show-toplevel") or str(folder)
+    changes = _git(Path(top), "status", "--porcelain", "--", ".", ":(exclude)exports")
+    return GitState(sha.strip(), bool(changes and changes.strip()))
+
+
+def resolve_ref(folder: Path, ref: str) -> str:
+    """The full commit hash behind a ref.
+
+    Raises:
+        BaselineError: If there is no repository or no such ref (a shallow clone, a typing error).
+    """
+    if _git(folder, "rev-parse", "--git-dir") is None:
+        raise BaselineError(
+            f"--baseline-ref {ref}: {folder} is in no git repository. "
+            "Run inside a clone, or leave --baseline-ref out to use the files on disk."
+        )
+    sha = _git(folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+    if sha is None:
+        shallow = (_git(folder, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
+        hint = (
+            "This is a shallow clone: fetch the ref first (git fetch --depth=1 origin "
+            f"{ref}:{ref}, or fetch-depth: 0 in the workflow)."
+            if shallow
+            else "Check the name, or fetch it first."
+        )
+        raise BaselineError(f"--baseline-ref {ref}: git knows no such commit. {hint}")
+    return sha.strip()
+
+
+def file_at(path: Path, ref: str) -> str | None:
+    """The text of a file at a ref, or None when it did not exist there."""
+    folder = path.parent
+    while not folder.exists():
+        folder = folder.parent
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    if top is None:
+        return None
+    relative = path.resolve().relative_to(Path(top.strip()).resolve()).as_posix()
+    return _git(Path(top.strip()), "show", f"{ref}:{relative}")
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            check=False,
+            timeout=30,
+        )
+    except (FileNotFoundError, NotADirectoryError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", errors="replace") if done.returncode == 0 else None
