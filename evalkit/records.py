@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any
 
 __all__ = [
@@ -28,8 +27,6 @@ __all__ = [
     "Usage",
     "Verdict",
 ]
-
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +239,6 @@ class Row:
     status: RowStatus
     error: str = ""
     cluster: str | None = None
-    scores: Mapping[str, Score] = _EMPTY
-    verdicts: Mapping[str, tuple[Verdict, ...]] = _EMPTY
-    by: Mapping[str, str] = _EMPTY
+    scores: Mapping[str, Score] = field(default_factory=dict)
+    verdicts: Mapping[str, tuple[Verdict, ...]] = field(default_factory=dict)
+    by: Mapping[str, str] = field(default_factory=dict)
