@@ -1,1 +1,1 @@
-"""The cases room."""
+"""Golden suites: `suite.toml`, cases, stratified sampling, and how a suite grows."""

@@ -1,0 +1,208 @@
+"""Stratified samples: how many of each stratum, which ones, and what weight they carry.
+
+Which cases are drawn is decided by ranking the SHA-256 of seed and id: a uniform draw without
+replacement in which a larger sample holds the smaller one of its stratum, so that asking for more
+cases pays only for the new ones (docs/decisions/0041).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from evalkit.cases.problems import did_you_mean
+from evalkit.errors import UsageError
+from evalkit.records import Case
+
+__all__ = ["Allocation", "Sample", "allocate", "draw"]
+
+Allocation = Literal["proportional", "equal"]
+_LEAST = 2  # a variance needs two cases of a stratum
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Cases in suite order, and what an estimate needs to know of how they were drawn.
+
+    `sizes` are the cases drawn per stratum (n_h), `population` those there are (N_h), `weights`
+    each stratum's share of what the estimate speaks about (W_h, summing to 1): the suite's mix, or
+    N_h / N without one. The keys stand in one order. `allocation` is "proportional", "equal" or
+    "given".
+    """
+
+    cases: tuple[Case, ...]
+    sizes: Mapping[str, int]
+    population: Mapping[str, int]
+    weights: Mapping[str, float]
+    allocation: str
+    seed: int
+    warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    @property
+    def is_proportional(self) -> bool:
+        """True when the plain mean already carries the weights, to less than half a case."""
+        n = len(self.cases)
+        return all(abs(self.sizes[h] - n * w) < 0.5 for h, w in self.weights.items())
+
+    @property
+    def is_whole(self) -> bool:
+        """True when every case of every stratum was drawn."""
+        return dict(self.sizes) == dict(self.population)
+
+
+def draw(
+    cases: Sequence[Case],
+    n: int | Mapping[str, int] | None = None,
+    *,
+    allocation: Allocation = "proportional",
+    mix: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> Sample:
+    """A stratified sample without replacement: deterministic, in the order of `cases`.
+
+    Args:
+        cases: The suite's cases.
+        n: How many in all (more than there are means all), None for all, or how many of each named
+            stratum.
+        allocation: How `n` is shared out: by weight, or the same for each stratum.
+        mix: Each stratum's share of the traffic; None takes the shares among `cases`.
+        seed: Decides which cases are drawn, not how many.
+
+    Raises:
+        UsageError: If there is nothing to draw from, `n` is 0 or less than two a stratum, or a
+            stratum is not known.
+
+    Source: statistics.md section 6; largest remainders, exact fractions.
+    """
+    population = _population(cases, mix)
+    total = len(cases)
+    weights = {h: (mix[h] if mix else k / total) for h, k in population.items()}
+    whole = sum(weights.values())
+    weights = {h: w / whole for h, w in weights.items()}
+    warnings = [
+        f"stratum {h!r} has no case, so nothing can be said of {weights[h]:.0%} of the mix"
+        for h, k in population.items()
+        if not k
+    ]
+    if isinstance(n, Mapping):
+        sizes, notes = _given(n, population)
+        warnings += notes
+        allocation_name = "given"
+    else:
+        if n is not None and n < 1:
+            raise UsageError(f"a sample of {n} holds no case; ask for at least one")
+        sizes = allocate(population, total if n is None else n, method=allocation, weights=weights)
+        warnings += _short(population, sizes, n, allocation)
+        allocation_name = allocation
+    chosen = _choose(cases, sizes, seed)
+    return Sample(
+        tuple(case for case in cases if case.id in chosen),
+        *(sizes, population, weights, allocation_name, seed, tuple(warnings)),
+    )
+
+
+def allocate(
+    population: Mapping[str, int],
+    n: int,
+    *,
+    method: Allocation = "proportional",
+    weights: Mapping[str, float] | None = None,
+) -> dict[str, int]:
+    """How many cases each stratum gives to a sample of `n`; sums to min(n, all cases).
+
+    Quotas are n times the weight (proportional; by default the share of cases) or n / H (equal),
+    rounded by largest remainders, ties to the earlier stratum. Each stratum gives at least two (or
+    all it has) and at most all; what that frees or takes goes by the largest gap to the quota.
+
+    Raises:
+        UsageError: If `n` is less than the sum of the least each stratum must give.
+    """
+    if method not in ("proportional", "equal"):
+        raise UsageError(f"allocation {method!r} is not known; use 'proportional' or 'equal'")
+    n = min(n, sum(population.values()))
+    least = {h: min(_LEAST, size) for h, size in population.items()}
+    if n < sum(least.values()):
+        raise UsageError(
+            f"a sample of {n} is too small for {len(population)} strata: "
+            f"two of each make {sum(least.values())}"
+        )
+    shares = {
+        h: Fraction(1) if method == "equal" else Fraction(str(weights[h] if weights else size))
+        for h, size in population.items()
+    }
+    quota = {h: n * share / sum(shares.values()) for h, share in shares.items()}
+    sizes = {h: int(q) for h, q in quota.items()}
+    spare = n - sum(sizes.values())
+    for h in sorted(quota, key=lambda h: sizes[h] - quota[h])[:spare]:  # a stable sort keeps ties
+        sizes[h] += 1
+    sizes = {h: min(max(k, least[h]), population[h]) for h, k in sizes.items()}
+    while (gap := n - sum(sizes.values())) != 0:
+        step = 1 if gap > 0 else -1
+        room = [h for h in sizes if least[h] <= sizes[h] + step <= population[h]]
+        best = max(room, key=lambda h: step * (quota[h] - sizes[h]))
+        sizes[best] += step
+    return sizes
+
+
+def _population(cases: Sequence[Case], mix: Mapping[str, float] | None) -> dict[str, int]:
+    if not cases:
+        raise UsageError("there is no case to draw from: the selection is empty")
+    counts = Counter(case.stratum for case in cases)
+    if mix is None:
+        return dict(counts)
+    for stratum in counts:
+        if stratum not in mix:
+            raise UsageError(f"stratum {stratum!r} is not in the mix{did_you_mean(stratum, mix)}")
+    return {stratum: counts[stratum] for stratum in mix}
+
+
+def _given(
+    wanted: Mapping[str, int], population: Mapping[str, int]
+) -> tuple[dict[str, int], list[str]]:
+    for stratum, k in wanted.items():
+        if stratum not in population:
+            hint = did_you_mean(stratum, population)
+            raise UsageError(f"there is no stratum {stratum!r} to draw from{hint}")
+        if k < 0:
+            raise UsageError(f"{k} cases of stratum {stratum!r} cannot be drawn")
+    sizes = {h: min(wanted.get(h, 0), size) for h, size in population.items()}
+    if not any(sizes.values()):
+        raise UsageError("a sample of 0 holds no case; ask for at least one")
+    notes = [
+        f"stratum {h!r} has {population[h]} cases, {k} were asked for: all {population[h]} drawn"
+        for h, k in wanted.items()
+        if k > population[h]
+    ]
+    return sizes, notes
+
+
+def _short(
+    population: Mapping[str, int], sizes: Mapping[str, int], n: int | None, allocation: Allocation
+) -> list[str]:
+    """Strata that could not give their share, and a total that could not be had."""
+    total = sum(population.values())
+    if n is not None and n > total:
+        return [f"{n} cases were asked for, there are {total}: all are drawn"]
+    if n is None or n == total or allocation != "equal":
+        return []
+    share = -(-n // len(population))
+    return [
+        f"stratum {h!r} has {size} cases, fewer than an equal share of {share}: all are drawn"
+        for h, size in population.items()
+        if 0 < size < share and sizes[h] == size
+    ]
+
+
+def _choose(cases: Sequence[Case], sizes: Mapping[str, int], seed: int) -> set[str]:
+    ranked: dict[str, list[tuple[bytes, str]]] = {h: [] for h in sizes}
+    for case in cases:
+        rank = hashlib.sha256(f"{seed}\n{case.id}".encode()).digest()
+        ranked[case.stratum].append((rank, case.id))
+    return {name for h, k in sizes.items() for _, name in sorted(ranked[h])[:k]}
