@@ -9,17 +9,8 @@ from typing import Any
 
 from evalkit.errors import BaselineError
 from evalkit.hashing import canonical_json
-from evalkit.records import (
-    Finding,
-    Finish,
-    Reply,
-    Row,
-    RowStatus,
-    Score,
-    ScoreStatus,
-    Usage,
-    Verdict,
-)
+from evalkit.models.plain import reply_from_plain, reply_to_plain
+from evalkit.records import Finding, Row, RowStatus, Score, ScoreStatus, Verdict
 
 __all__ = ["read_rows", "row_from_json", "row_to_json"]
 
@@ -37,18 +28,12 @@ def row_to_json(row: Row) -> str:
         "cluster": row.cluster,
         "criteria": {name: _score(row, name) for name in row.scores},
     }
+    line = _dense(data)
     if reply is not None:
-        data["reply_text"] = reply.text
-        data["finish"] = reply.finish.value
-        data["usage"] = _dense(
-            {k: getattr(reply.usage, k) for k in Usage.__dataclass_fields__} if reply.usage else {}
-        )
-        data["latency_s"] = reply.latency_s
-        data["attempts"] = reply.attempts
-        data["call_key"] = reply.key
-        for name in ("reasoning", "refusal", "model", "changes", "warnings", "retrieved"):
-            data[name] = getattr(reply, name)
-    return canonical_json(_dense(data))
+        plain = reply_to_plain(reply)
+        line |= {"reply_text": plain.pop("text"), **plain}
+        line |= {"finish": reply.finish.value, "call_key": reply.key}
+    return canonical_json(line)
 
 
 def row_from_json(line: str) -> Row:
@@ -60,21 +45,9 @@ def row_from_json(line: str) -> Row:
     data = json.loads(line)
     criteria: Mapping[str, Any] = data.get("criteria", {})
     reply = None
-    if "reply_text" in data or "finish" in data:
-        reply = Reply(
-            text=data.get("reply_text", ""),
-            reasoning=data.get("reasoning", ""),
-            refusal=data.get("refusal", ""),
-            finish=Finish(data["finish"]),
-            usage=Usage(**data["usage"]) if data.get("usage") else None,
-            latency_s=data.get("latency_s"),
-            attempts=data.get("attempts", 1),
-            model=data.get("model", ""),
-            changes=tuple(data.get("changes", ())),
-            warnings=tuple(data.get("warnings", ())),
-            retrieved=tuple(data["retrieved"]) if "retrieved" in data else None,
-            key=data.get("call_key", ""),
-        )
+    if "finish" in data:
+        plain = {**data, "text": data.get("reply_text", "")}
+        reply = reply_from_plain(plain, data.get("call_key", ""))
     return Row(
         case_id=data["case_id"],
         stratum=data["stratum"],
