@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import StatsError
 
-__all__ = ["Observation", "Observations", "check_conf", "observe"]
+__all__ = ["Observation", "Observations", "check_conf", "observe", "runs_by_case"]
 
 Floats = NDArray[np.float64]
 ScoreRange = tuple[float, float]
@@ -143,6 +143,30 @@ def observe(
         values = np.where(codes == "system_error", 0.0, values)
         values = np.where((codes == "judge_invalid") | (codes == "skipped"), np.nan, values)
     return Observations(values, planned, (low, high), errors, invalid)
+
+
+def runs_by_case(
+    cases: Sequence[Hashable], runs: Sequence[Hashable], scores: Sequence[float | None]
+) -> dict[Hashable, list[float]]:
+    """A long table (one line per case and run) as case id to its runs, in order of appearance.
+
+    A run that another case has and this one lacks becomes NaN: it was planned and is missing.
+
+    Raises:
+        StatsError: If the columns differ in length or a case has the same run twice.
+    """
+    if not len(cases) == len(runs) == len(scores):
+        raise StatsError(f"columns of {len(cases)}, {len(runs)} and {len(scores)} entries.")
+    order = {run: i for i, run in enumerate(dict.fromkeys(runs))}
+    table: dict[Hashable, list[float]] = {}
+    filled: set[tuple[Hashable, Hashable]] = set()
+    for case, run, score in zip(cases, runs, scores, strict=True):
+        if (case, run) in filled:
+            raise StatsError(f"case {case!r} has run {run!r} twice; keep one of them.")
+        filled.add((case, run))
+        row = table.setdefault(case, [math.nan] * len(order))
+        row[order[run]] = math.nan if score is None else float(score)
+    return table
 
 
 def check_conf(name: str, value: float) -> float:
