@@ -20,7 +20,8 @@ class Manifest:
 
     `sampling` holds n, allocation, seed, repeats, and per stratum sizes, population and weights.
     `prompt` holds name, hash and whether it was an unsaved draft. `by` maps each criterion to the
-    hash of its scorer or judge, `judges` each judge's file to hash, model and licence hash.
+    hash of its scorer or judge, `judges` each judge's file to hash, model and licence hash,
+    `scales` each scale criterion to its lowest and highest level.
     `stopped` is "" for a complete run, else why it ended early. `origin` is live, recorded,
     handwritten or scripted: a screen never shows the last two as a model's work.
     """
@@ -42,6 +43,7 @@ class Manifest:
     dirty: bool
     by: Mapping[str, str] = field(default_factory=dict)
     judges: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    scales: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     origin: str = "live"
     calls: Mapping[str, Any] = field(default_factory=dict)
@@ -63,7 +65,9 @@ class Manifest:
             KeyError, TypeError: If the data is not a manifest.
         """
         known = {f.name for f in fields(cls)}
-        return cls(**{"run_id": "", "created": "", **{k: v for k, v in data.items() if k in known}})
+        given: dict[str, Any] = {"run_id": "", "created": ""}
+        given |= {key: value for key, value in data.items() if key in known}
+        return cls(**given)
 
 
 def versions() -> dict[str, str]:

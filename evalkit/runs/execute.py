@@ -1,0 +1,286 @@
+"""Run a plan: ask, score, judge, and write rows in case order as they come.
+
+Workers pull observations from one iterator, so nothing grows with the number of cases but the
+rows that wait for a slower one before them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from evalkit.errors import BudgetReached, CallFailed, EvalkitError, ReplayMissing
+from evalkit.hashing import short_hash
+from evalkit.models.client import Client
+from evalkit.models.python_task import PythonTask
+from evalkit.records import Case, Reply, Request, Row
+from evalkit.runs.git import git_state
+from evalkit.runs.manifest import Manifest, versions
+from evalkit.runs.observe import observe
+from evalkit.runs.plan import Plan
+from evalkit.runs.rows import row_to_json
+from evalkit.runs.run import Run
+
+__all__ = ["Progress", "execute", "manifest_of", "new_run_folder"]
+
+KEPT = 5_000  # rows of a longer run stay on disk
+"""Rows up to this many are also kept in memory."""
+
+
+@dataclass
+class Progress:
+    """What a person watches while a run goes on; the runner only counts."""
+
+    total: int = 0
+    done: int = 0
+    errors: int = 0
+    cut_off: int = 0
+    started: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """One line: `15 of 24 · 2 cut off · 0 errors`."""
+        return f"{self.done} of {self.total} · {self.cut_off} cut off · {self.errors} errors"
+
+    def count(self, row: Row) -> None:
+        """Take one finished row into account."""
+        self.done += 1
+        self.errors += row.reply is None
+        self.cut_off += row.reply is not None and row.reply.truncated
+
+
+async def execute(
+    plan: Plan,
+    client: Client,
+    *,
+    runs: Path | None = None,
+    baseline: Mapping[tuple[str, int], Reply] | None = None,
+    on_row: Callable[[Row], None] | None = None,
+    progress: Progress | None = None,
+    created: datetime | None = None,
+) -> Run:
+    """Run a plan to its end and return the run; what was asked stays in the call store.
+
+    Args:
+        plan: What to run.
+        client: Where calls go; open, with the store that keeps them.
+        runs: Folder of runs; None keeps the run in memory only.
+        baseline: The baseline's replies by case and repeat, for pairwise criteria.
+        on_row: Called with each row in the order in which they finish.
+        progress: Counts what is finished.
+        created: Moment of the run; now by default.
+
+    Raises:
+        CallImpossible: If a call can never succeed (wrong key, model or address).
+        EvalkitError: If a part of the plan is wrong. Rows that were written stay where they are.
+    """
+    progress = progress or Progress()
+    progress.total, progress.started = len(plan), time.monotonic()
+    folder = new_run_folder(runs, plan, created) if runs else None
+    runner = _Runner(plan, client, baseline or {}, on_row, progress)
+    with _Writer(folder, keep=len(plan) <= KEPT) as writer:
+        await runner.run(writer)
+    manifest = manifest_of(
+        plan, client, run_id=folder.name if folder else "", created=created, stopped=runner.stopped
+    )
+    if folder:
+        text = json.dumps(manifest.as_json(), indent=2, ensure_ascii=False, sort_keys=True)
+        (folder / "manifest.json").write_text(text + "\n", encoding="utf-8")
+    return Run(manifest, folder, writer.kept)
+
+
+class _Runner:
+    """Workers over one iterator of observations, and why they stopped early."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        client: Client,
+        baseline: Mapping[tuple[str, int], Reply],
+        on_row: Callable[[Row], None] | None,
+        progress: Progress,
+    ) -> None:
+        self.plan, self.client, self.baseline = plan, client, baseline
+        self.on_row, self.progress = on_row, progress
+        self.task = PythonTask.of(plan.suite.task) if plan.suite.task.kind == "python" else None
+        self.stopped = ""
+
+    async def run(self, writer: _Writer) -> None:
+        todo = enumerate(self.plan.observations())
+        # A few more workers than calls in flight: while one scores, another's call is under way.
+        workers = min(len(self.plan), self.client.concurrency(self.plan.model) * 5 // 4 + 2)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(self._work(todo, writer))
+        except BaseExceptionGroup as failed:
+            raise _first(failed) from None
+
+    async def _work(self, todo: Iterator[tuple[int, tuple[Case, int]]], writer: _Writer) -> None:
+        for index, (case, repeat) in todo:
+            row = await self._observe(case, repeat)
+            writer.put(index, row)
+            self.progress.count(row)
+            if self.on_row:
+                self.on_row(row)
+
+    async def _observe(self, case: Case, repeat: int) -> Row:
+        reply, error, sha = None, self.stopped, ""
+        if not error:
+            try:
+                reply, sha = await self._answer(case, repeat)
+            except (CallFailed, ReplayMissing) as missing:
+                error = str(missing)
+            except BudgetReached as reached:
+                error = self.stopped = str(reached)
+        against = self.baseline.get((case.id, repeat))
+        return await observe(
+            self.plan,
+            case,
+            repeat,
+            reply,
+            self._judge,
+            prompt_sha=sha,
+            error=error,
+            against=against,
+        )
+
+    async def _answer(self, case: Case, repeat: int) -> tuple[Reply, str]:
+        if self.task is not None:
+            reply = await self.task.answer(case, self.plan.prompt, repeat, self.client)
+            return reply, self.plan.prompt.hash if self.plan.prompt else ""
+        request = self.plan.request(case, repeat)
+        sha = short_hash([[m.role, m.content] for m in request.messages])
+        return await self.client.ask(request), sha
+
+    async def _judge(self, request: Request) -> Reply:
+        try:
+            return await self.client.ask(request, purpose="judge")
+        except (ReplayMissing, BudgetReached) as error:
+            self.stopped = self.stopped or (str(error) if isinstance(error, BudgetReached) else "")
+            raise CallFailed(str(error)) from error
+
+
+class _Writer:
+    """Rows in case order: written as soon as every row before them is there."""
+
+    def __init__(self, folder: Path | None, *, keep: bool) -> None:
+        self.path = folder / "rows.jsonl" if folder else None
+        self.kept: list[Row] | None = [] if keep or folder is None else None
+        self.waiting: dict[int, Row] = {}
+        self.next = 0
+        self.file: IO[str] | None = None
+
+    def __enter__(self) -> _Writer:
+        if self.path:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.file = self.path.open("w", encoding="utf-8", newline="\n")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.file:
+            self.file.close()
+
+    def put(self, index: int, row: Row) -> None:
+        self.waiting[index] = row
+        while (ready := self.waiting.pop(self.next, None)) is not None:
+            self.next += 1
+            if self.kept is not None:
+                self.kept.append(ready)
+            if self.file:
+                self.file.write(row_to_json(ready) + "\n")
+
+
+def manifest_of(
+    plan: Plan,
+    client: Client | None,
+    *,
+    run_id: str = "",
+    created: datetime | None = None,
+    stopped: str = "",
+) -> Manifest:
+    """Every pin of a run."""
+    suite, prompt, sample = plan.suite, plan.prompt, plan.sample
+    git = git_state(suite.folder)
+    return Manifest(
+        run_id=run_id,
+        created=(created or datetime.now(UTC)).isoformat(timespec="seconds"),
+        suite=suite.name,
+        suite_folder=suite.folder.as_posix(),
+        domain=suite.domain,
+        suite_digest=suite.digest,
+        thresholds=suite.thresholds(),
+        thresholds_hash=suite.thresholds_hash,
+        prompt={
+            "name": prompt.name if prompt else suite.task.entry,
+            "hash": prompt.hash if prompt else "",
+            "draft": plan.draft,
+        },
+        model=plan.model,
+        app_version=suite.task.app_version,
+        settings={"temperature": suite.task.temperature, "max_tokens": suite.task.max_tokens},
+        sampling={
+            "n": len(sample),
+            "repeats": plan.repeats,
+            "seed": plan.seed,
+            "allocation": sample.allocation,
+            "sizes": dict(sample.sizes),
+            "population": dict(sample.population),
+            "weights": dict(sample.weights),
+        },
+        git_sha=git.sha,
+        dirty=git.dirty,
+        by=plan.by,
+        judges={
+            judge.name: {"hash": judge.hash, "model": judge.model, "family": judge.family}
+            for judge in plan.judged.values()
+        },
+        scales={
+            name: (min(judge.levels), max(judge.levels))
+            for name, judge in plan.judged.items()
+            if judge.levels
+        },
+        versions=versions(),
+        origin=client.origin if client else "recorded",
+        calls=client.counts() if client else {},
+        stopped=stopped,
+    )
+
+
+def new_run_folder(runs: Path, plan: Plan, created: datetime | None = None) -> Path:
+    """A new folder for a run, named by moment, suite and what decides its numbers."""
+    moment = (created or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
+    stem = f"{moment}-{plan.suite.name}-{plan.fingerprint[:6]}"
+    for number in range(1, 10_000):
+        folder = runs / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
+    raise EvalkitError(f"{runs}: no free name for run {stem}")
+
+
+def _first(failed: BaseExceptionGroup[Any]) -> BaseException:
+    """The error that matters: one of ours before any other, an interrupt before both."""
+    flat = list(_leaves(failed))
+    for kind in (KeyboardInterrupt, EvalkitError):
+        for error in flat:
+            if isinstance(error, kind):
+                return error
+    return flat[0]
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error

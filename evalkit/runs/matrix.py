@@ -1,0 +1,127 @@
+"""Rows to arrays: one criterion's scores as case x run, with what became of each observation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from evalkit.records import Row, RowStatus, Score, ScoreStatus
+from evalkit.runs.manifest import Manifest
+from evalkit.stats.observations import Observation
+
+__all__ = ["CriterionScores", "criterion_scores", "scores_of", "value_in_unit"]
+
+Missing = Literal["lowest", "left_out"]
+
+
+@dataclass
+class CriterionScores:
+    """One criterion's scores by case: `values[case][run]` in the criterion's unit, None missing.
+
+    `words` are the `Observation` of each score. `stratum` and `cluster` are those of the case.
+    """
+
+    name: str
+    score_range: tuple[float, float] = (0.0, 1.0)
+    values: dict[str, list[float | None]] = field(default_factory=dict)
+    words: dict[str, list[str]] = field(default_factory=dict)
+    stratum: dict[str, str] = field(default_factory=dict)
+    cluster: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def clusters(self) -> list[str]:
+        """One id per case, in order."""
+        return list(self.cluster.values())
+
+    def of_stratum(self, stratum: str) -> CriterionScores:
+        """The part of one stratum."""
+        keep = [case for case, name in self.stratum.items() if name == stratum]
+        return CriterionScores(
+            self.name,
+            self.score_range,
+            *({case: part[case] for case in keep} for part in (self.values, self.words)),
+            *({case: part[case] for case in keep} for part in (self.stratum, self.cluster)),
+        )
+
+    def means(self) -> dict[str, float | None]:
+        """The mean of each case over its valid runs; None without one."""
+        found: dict[str, float | None] = {}
+        for case, runs in self.values.items():
+            valid = [v for v in runs if v is not None]
+            found[case] = sum(valid) / len(valid) if valid else None
+        return found
+
+    def failing(self, pass_at: float) -> tuple[tuple[str, int], ...]:
+        """Case and repeat of every score below `pass_at`, in the criterion's unit."""
+        return tuple(
+            (case, repeat)
+            for case, runs in self.values.items()
+            for repeat, value in enumerate(runs)
+            if value is not None and value < pass_at
+        )
+
+
+def criterion_scores(
+    rows: Iterable[Row], manifest: Manifest, *, not_judged: Missing = "lowest"
+) -> dict[str, CriterionScores]:
+    """Every criterion's scores, in one pass over the rows.
+
+    Args:
+        rows: The run's rows.
+        manifest: Its manifest; says which statistic a scale criterion uses.
+        not_judged: A case that a hard criterion stopped scores lowest (the gate's rule), or is
+            left out (the rate among judged cases).
+    """
+    found = {name: CriterionScores(name, _range(manifest, name)) for name in manifest.by}
+    for row in rows:
+        for name, score in row.scores.items():
+            scores = found.setdefault(name, CriterionScores(name, _range(manifest, name)))
+            scores.counts[score.status.value] = scores.counts.get(score.status.value, 0) + 1
+            if score.status is ScoreStatus.NOT_JUDGED and not_judged == "left_out":
+                continue
+            value, word = value_in_unit(score, row, manifest, name)
+            scores.values.setdefault(row.case_id, []).append(value)
+            scores.words.setdefault(row.case_id, []).append(word)
+            scores.stratum[row.case_id] = row.stratum
+            scores.cluster[row.case_id] = row.cluster or row.case_id
+    return {name: scores for name, scores in found.items() if scores.values or scores.counts}
+
+
+def scores_of(rows: Sequence[Row], manifest: Manifest, name: str) -> CriterionScores:
+    """One criterion's scores; empty when the run did not measure it."""
+    return criterion_scores(rows, manifest).get(name, CriterionScores(name))
+
+
+def value_in_unit(
+    score: Score, row: Row, manifest: Manifest, name: str
+) -> tuple[float | None, str]:
+    """A score in its criterion's unit (rate 0..1, or levels), and what became of it."""
+    low, high = _range(manifest, name)
+    if score.status is ScoreStatus.NOT_JUDGED:
+        return low, Observation.SYSTEM_ERROR.value
+    if score.status is ScoreStatus.UNSCORED:
+        return None, Observation.JUDGE_INVALID.value
+    if score.value is None:
+        return None, Observation.SKIPPED.value
+    word = Observation.OK if row.status is RowStatus.OK else Observation.SYSTEM_ERROR
+    rule = manifest.thresholds.get(name, {})
+    value = low + score.value * (high - low)
+    if rule.get("statistic") == "rate":
+        levels: Sequence[Any] = score.details.get("levels", (0.0, 1.0))
+        value = levels[0] + score.value * (levels[-1] - levels[0])
+        value = float(value >= rule["pass_at"] - 1e-9) if row.status is RowStatus.OK else 0.0
+    return value, word.value
+
+
+def _range(manifest: Manifest, name: str) -> tuple[float, float]:
+    """What a criterion's scores run from and to: a scale's levels, else 0..1."""
+    rule: Mapping[str, Any] = manifest.thresholds.get(name, {})
+    levels = manifest.scales.get(name)
+    if levels is None or rule.get("statistic") == "rate":
+        return 0.0, 1.0
+    return float(levels[0]), float(levels[1])

@@ -1,0 +1,166 @@
+"""One observation: a case's reply is scored, then judged, and becomes a row.
+
+Order of a case: hard scorers, the other scorers, judges. A case that fails a hard criterion goes no
+further: no judge is paid for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from evalkit.cases.criterion import Criterion
+from evalkit.judges.asking import Ask, Judge, PairVerdict
+from evalkit.records import Case, Finish, Reply, Row, RowStatus, Score, ScoreStatus, Verdict
+from evalkit.runs.plan import Plan, verdict_name
+from evalkit.scorers.thinking import visible_text
+
+__all__ = ["observe", "reply_fault"]
+
+
+def reply_fault(case: Case, reply: Reply) -> str:
+    """Why a reply is no usable answer, or "": it is then a result that scores lowest.
+
+    A refusal is an answer where the case expects one (`expected.refusal = true`).
+    """
+    if reply.refused:
+        return "" if case.expected.get("refusal") is True else "refusal: the model declined"
+    if reply.finish is Finish.CONTENT_FILTER:
+        return "no answer: stopped by a content filter"
+    if reply.truncated:
+        usage = reply.usage
+        hidden = usage.reasoning_tokens if usage and usage.reasoning_tokens else 0
+        went = f"; {hidden} tokens of it went to hidden reasoning" if hidden else ""
+        return f"{'answer' if reply.text else 'no answer:'} cut off by the output budget{went}"
+    if visible_text(reply.text).strip():
+        return ""
+    if reply.reasoning or reply.text.strip():
+        return "no answer text, but reasoning text present"
+    return "no answer: the reply is empty"
+
+
+async def observe(
+    plan: Plan,
+    case: Case,
+    repeat: int,
+    reply: Reply | None,
+    ask: Ask,
+    *,
+    prompt_sha: str = "",
+    error: str = "",
+    against: Reply | None = None,
+) -> Row:
+    """Score and judge one reply.
+
+    Args:
+        plan: What is measured, and by whom.
+        case: The case.
+        repeat: Which repeat.
+        reply: What came back; None when nothing did.
+        ask: Where judges send their calls.
+        prompt_sha: Hash of the rendered prompt.
+        error: Why there is no reply.
+        against: The baseline's reply to the same case and repeat, for pairwise criteria.
+    """
+    criteria = [c for c in plan.criteria if c.applies_to(case)]
+    scores: dict[str, Score] = {}
+    verdicts: dict[str, tuple[Verdict, ...]] = {}
+    status, why = RowStatus.OK, error
+    if reply is None:
+        status = RowStatus.MISSING
+        scores = {c.name: Score(None, f"no reply: {why}", ScoreStatus.MISSING) for c in criteria}
+    elif fault := reply_fault(case, reply):
+        status, why = RowStatus.SYSTEM_ERROR, fault
+        scores = {c.name: Score(0.0, fault) for c in criteria}
+    else:
+        stopped = ""
+        for criterion in (c for c in criteria if c.scorer):
+            score = await _score(plan.scorers[criterion.name], case, reply)
+            scores[criterion.name] = score
+            if criterion.hard and score.value is not None and score.value < 1.0:
+                stopped = stopped or criterion.name
+        judged = [c for c in criteria if c.judge]
+        if stopped:
+            text = f"not judged: the hard criterion {stopped!r} failed"
+            scores |= {c.name: Score(None, text, ScoreStatus.NOT_JUDGED) for c in judged}
+        else:
+            await _judge(plan, judged, case, reply, against, ask, repeat, scores, verdicts)
+    return Row(
+        case_id=case.id,
+        stratum=case.stratum,
+        repeat=repeat,
+        rendered_prompt_sha=prompt_sha,
+        reply=reply,
+        status=status,
+        error=why,
+        cluster=case.cluster,
+        scores={c.name: scores[c.name] for c in plan.measured() if c.name in scores},
+        verdicts=verdicts,
+        by={name: plan.by[name] for name in scores},
+    )
+
+
+async def _score(scorer: Any, case: Case, reply: Reply) -> Score:
+    if getattr(scorer, "HEAVY", False):  # starts a process: the loop must not wait for it
+        return await asyncio.to_thread(scorer, case, reply)
+    return scorer(case, reply)
+
+
+async def _judge(
+    plan: Plan,
+    criteria: list[Criterion],
+    case: Case,
+    reply: Reply,
+    against: Reply | None,
+    ask: Ask,
+    repeat: int,
+    scores: dict[str, Score],
+    verdicts: dict[str, tuple[Verdict, ...]],
+) -> None:
+    """Fill in the judged criteria; one judge that serves several is asked once."""
+    said: dict[str, Mapping[str, Verdict]] = {}
+    for criterion in criteria:
+        judge = plan.judged[criterion.name]
+        if criterion.against:
+            scores[criterion.name], verdicts[criterion.name] = await _compare(
+                judge, case, reply, against, ask, plan.seed
+            )
+            continue
+        if judge.hash not in said:
+            said[judge.hash] = await judge.judge(case, reply, ask)
+        verdict = said[judge.hash][verdict_name(criterion, judge)]
+        scores[criterion.name] = _as_score(verdict, judge)
+        verdicts[criterion.name] = (verdict,)
+
+
+async def _compare(
+    judge: Judge, case: Case, reply: Reply, against: Reply | None, ask: Ask, seed: int
+) -> tuple[Score, tuple[Verdict, ...]]:
+    if against is None:
+        why = "not compared: the baseline has no reply to this case and repeat"
+        return Score(None, why, ScoreStatus.UNSCORED), ()
+    pair = await judge.compare(case, reply, against, ask, seed=seed)
+    return _pair_score(pair), pair.verdicts
+
+
+def _pair_score(pair: PairVerdict) -> Score:
+    details = {"winner": pair.winner, "reason": pair.reason, "positions": list(pair.positions)}
+    if pair.value is None:
+        why = next((v.reason for v in pair.verdicts if v.value is None), pair.reason)
+        return Score(None, why or "no verdict", ScoreStatus.UNSCORED, details=details)
+    words = {"a": "the new reply wins", "b": "the baseline's reply wins", "tie": "a tie"}
+    return Score(pair.value, f"{words[str(pair.winner)]} ({pair.reason})", details=details)
+
+
+def _as_score(verdict: Verdict, judge: Judge) -> Score:
+    if verdict.value is None:
+        return Score(None, verdict.reason or "no verdict", verdict.status)
+    details: dict[str, Any] = {}
+    if judge.levels:
+        details = {
+            "level": int(verdict.label or 0),
+            "levels": [min(judge.levels), max(judge.levels)],
+        }
+    said = verdict.justification or f"the judge said {verdict.label}"
+    return Score(verdict.value, said, details=details)
