@@ -84,7 +84,7 @@ SHOWN = dict.fromkeys(_SWITCHES.split(), "") | {
 }  # fmt: skip
 SPECIALS = {"~": "\u00a0", "--": "–", "---": "—", "``": "“", "''": "”", "\n\n": "\n\n"}
 
-_CITE = re.compile(r"[a-zA-Z]*[cC]ite[a-z]*(?:al[pt]|author|year|yearpar|title|num|field)?\*?\Z")
+_CITE = re.compile(r"[a-zA-Z]*[cC]ite[a-zA-Z]*\*?\Z")
 _NOT_CITE = re.compile(
     r"Declare|At|def|new|renew|provide|pre|post|print|.*[cC]ite(?:style|setup|reset|index|dash|punct|urls?)"
 )
@@ -127,6 +127,10 @@ def context() -> Any:
             start = pos
             while start < len(w.s) and w.s[start].isspace():
                 start += 1
+            if w.s.startswith("*", start):
+                start += 1
+            if w.s.startswith("[", start):
+                start = w.s.find("]", start) + 1 or len(w.s)
             opening = w.s[start : start + 1]
             end = -1
             if opening == "{":
