@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from evalkit.records import Case, Finding, Reply, Score
 from evalkit.scorers.latex import Tex, looks_like_tex, parse
+from evalkit.scorers.scorer import no_answer
 from evalkit.scorers.tex_dialect import is_cite
 from evalkit.scorers.thinking import masked_text
 
@@ -104,13 +105,13 @@ def bib_keys(bib: str) -> tuple[str, ...]:
         return ()
     import logging
 
-    import bibtexparser
+    from bibtexparser.entrypoint import parse_string
 
     logging.getLogger("bibtexparser").setLevel(logging.ERROR)
-    library = bibtexparser.parse_string(bib, parse_stack=[])
+    library = parse_string(bib, parse_stack=[])
     keys = [entry.key for entry in library.entries]
-    keys += [block.key for block in library.failed_blocks if hasattr(block, "key")]
-    return tuple(dict.fromkeys(keys))
+    keys += [getattr(block, "key", "") for block in library.failed_blocks]  # a repeated key
+    return tuple(key for key in dict.fromkeys(keys) if key)
 
 
 def bib_of(material: Mapping[str, str]) -> str:
@@ -155,6 +156,9 @@ class CitationsClosed:
     keep: bool = False
 
     def __call__(self, case: Case, reply: Reply) -> Score:
+        """Score the reply's citations."""
+        if (none := no_answer(case, reply)) is not None:
+            return none
         text = masked_text(reply.text)
         found = trace_citations(text, bib_of(case.material))
         if found.problem:

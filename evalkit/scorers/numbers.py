@@ -17,6 +17,7 @@ from evalkit.errors import ScorerError
 from evalkit.records import Case, Finding, Reply, Score
 from evalkit.scorers.citations import Citations, trace_citations
 from evalkit.scorers.number_reading import Number, numbers_in, read
+from evalkit.scorers.scorer import no_answer
 from evalkit.scorers.thinking import masked_text
 
 __all__ = ["SourcedNumbers", "Trace", "TracedNumber", "trace_sources"]
@@ -144,6 +145,9 @@ class SourcedNumbers:
             )
 
     def __call__(self, case: Case, reply: Reply) -> Score:
+        """Score the reply's numbers."""
+        if (none := no_answer(case, reply)) is not None:
+            return none
         trace = trace_sources(masked_text(reply.text), self._files(case))
         if trace.problem:
             return Score(0.0, f"the numbers could not be read: {trace.problem}")
