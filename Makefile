@@ -11,7 +11,7 @@ PYTEST_ARGS ?=
 
 demo: $(VENV)/.local ## the main job, on the embedded model: no key, no network
 	$(BIN)/python notebooks/iterate.py --suite golden/docs_qa --sample 24 --repeats 1 \
-	  --model local/smollm2-135m-instruct --freeze --baseline exports/demo/docs_qa.jsonl \
+	  --model local/smollm2-135m-instruct --freeze --allow-dirty --baseline exports/demo/docs_qa.jsonl \
 	  --page exports/demo/docs_qa.html
 
 compare: $(VENV)/.local ## the two shipped prompts side by side, judged by the embedded model

@@ -61,6 +61,7 @@ class IterateParams(_Common):
     seed: int = flag(7, "decides which cases are drawn and the request seeds")
     freeze: bool = flag(False, "freeze the run as the suite's baseline")
     baseline: str = flag("", "baseline file to compare with and to freeze into")
+    allow_dirty: bool = flag(False, "freeze although files outside exports/ are uncommitted")
     fresh: bool = flag(False, "draw new samples instead of using recorded replies")
     judges: bool = flag(False, "also run judged criteria (they cost calls)")
     max_cost: float = flag(0.0, "stop before this many US dollars are crossed (0: no limit)")
