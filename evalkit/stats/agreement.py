@@ -15,9 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import StatsError
+from evalkit.stats.binary import (
+    BinaryAgreement,
+    binary_agreement,
+    class_rate,
+    two_class_indices,
+)
 from evalkit.stats.correlation import kendall_tau_b, pearson, spearman
 from evalkit.stats.differences import moments, t_bounds
-from evalkit.stats.intervals import wilson_interval
 from evalkit.stats.kappa import (
     bootstrap_kappa,
     cohen_kappa,
@@ -134,7 +139,7 @@ def agreement(
     h, j = _numbers(human, pairs, pairs.human), _numbers(judge, pairs, pairs.judge)
     raters = np.array([pairs.human, pairs.judge])
     qwk = kappa_interval(pairs, "quadratic", level=level)
-    prevalence, lean = (math.nan, math.nan) if k != 2 else _indices(table)
+    prevalence, lean = (math.nan, math.nan) if k != 2 else two_class_indices(table)
     reasons = [r for r in qwk.reasons if r.startswith("constant")]
     reasons += ["weights_on_counts_only"] if weights is not None else []
     reasons += ["kappa_not_interpretable_alone"] if abs(prevalence) > 0.6 else []
@@ -229,127 +234,16 @@ def mean_bias(human: ArrayLike, judge: ArrayLike, *, span: float, level: float =
     )
 
 
-@dataclass(frozen=True, slots=True)
-class BinaryAgreement:
-    """A yes/no judge beside people: `tp` both pass, `fn` only people pass, `fp` only the judge.
-
-    `youden_j` = recall_pass + recall_fail - 1. `minority` is the rarer human class ("pass" or
-    "fail", "fail" at a draw). Beyond |prevalence_index| = .6 kappa is not interpretable alone.
-    """
-
-    tp: int
-    fn: int
-    fp: int
-    tn: int
-    n_invalid: int
-    agreement: Interval
-    kappa: Interval
-    ac1: Interval
-    recall_pass: Interval
-    recall_fail: Interval
-    precision_pass: Interval
-    precision_fail: Interval
-    youden_j: float
-    prevalence_index: float
-    bias_index: float
-    minority: str
-    reasons: tuple[str, ...] = ()
-
-    @property
-    def n(self) -> int:
-        """Pairs with a verdict on both sides."""
-        return self.tp + self.fn + self.fp + self.tn
-
-    @property
-    def n_minority(self) -> int:
-        """Human labels of the rarer class."""
-        return min(self.tp + self.fn, self.fp + self.tn)
-
-    @property
-    def recall_minority(self) -> Interval:
-        """Recall of the rarer human class."""
-        return self.recall_pass if self.minority == "pass" else self.recall_fail
-
-
-def binary_agreement(
-    tp: int,
-    fn: int,
-    fp: int,
-    tn: int,
-    *,
-    n_invalid: int = 0,
-    n_boot: int = 2000,
-    seed: int = 0,
-    level: float = 0.95,
-) -> BinaryAgreement:
-    """Agreement of a pass/fail judge from its four counts.
-
-    Args:
-        tp: Human pass, judge pass.
-        fn: Human pass, judge fail.
-        fp: Human fail, judge pass.
-        tn: Human fail, judge fail.
-        n_invalid: Items whose verdict could not be read; counted, in no rate.
-        n_boot: Bootstrap draws for AC1.
-        seed: Seed of that bootstrap.
-        level: Confidence level, in (0, 1).
-
-    Returns:
-        A recall without a human example, or a precision of a class never given, is NaN, UNDEFINED.
-
-    Raises:
-        StatsError: If a count is negative or not whole.
-    """
-    counts = (tp, fn, fp, tn, n_invalid)
-    if any(c < 0 or c != int(c) for c in counts):
-        raise StatsError(f"{counts} are not five counts of 0 or more.")
-    human = np.repeat([1, 1, 0, 0], counts[:4])
-    judge = np.repeat([1, 0, 1, 0], counts[:4])
-    pairs = pair_ratings(human, judge, (0, 1))
-    recall_pass = _rate(tp, tp + fn, level, "no_positive_class", n_invalid)
-    recall_fail = _rate(tn, fp + tn, level, "no_negative_class", n_invalid)
-    prevalence, lean = _indices(pairs.table())
-    return BinaryAgreement(
-        *counts,
-        agreement=_rate(tp + tn, pairs.n, level, "no_cases", n_invalid),
-        kappa=kappa_interval(pairs, "nominal", level=level),
-        ac1=gwet_ac1([human, judge], (0, 1), n_boot=n_boot, seed=seed, level=level),
-        recall_pass=recall_pass,
-        recall_fail=recall_fail,
-        precision_pass=_rate(tp, tp + fp, level, "never_awarded", n_invalid),
-        precision_fail=_rate(tn, fn + tn, level, "never_awarded", n_invalid),
-        youden_j=recall_pass.estimate + recall_fail.estimate - 1,
-        prevalence_index=prevalence,
-        bias_index=lean,
-        minority="pass" if tp + fn < fp + tn else "fail",
-        reasons=("kappa_not_interpretable_alone",) if abs(prevalence) > 0.6 else (),
-    )
-
-
-def _rate(k: float, n: float, level: float, reason: str, n_invalid: int = 0) -> Interval:
-    if n > 0:
-        return replace(wilson_interval(float(k), float(n), level=level), n_invalid=n_invalid)
-    nan = math.nan
-    return Interval(
-        nan,
-        nan,
-        nan,
-        level,
-        "wilson",
-        n_invalid=n_invalid,
-        status=Status.UNDEFINED,
-        reasons=(reason,),
-    )
-
-
 def _share(
     hits: float, total: float, pairs: PairedRatings, level: float, reason: str = "no_cases"
 ) -> Interval:
     """A (weighted) share with the Wilson interval on Kish's effective size."""
-    found = _rate(hits, total, level, reason)
+    found = class_rate(hits, total, level, reason)
     if pairs.weights is not None and total > 0:
         n = pairs.effective_n * total / pairs.weights.sum()
-        found = replace(_rate(hits / total * n, n, level, reason), n_cases=pairs.n, n_runs=pairs.n)
+        found = replace(
+            class_rate(hits / total * n, n, level, reason), n_cases=pairs.n, n_runs=pairs.n
+        )
     return replace(found, n_missing=pairs.n_missing, n_invalid=pairs.n_invalid)
 
 
@@ -365,14 +259,6 @@ def _per_class(
         c: _share(float(table[i, i]), float(totals[i]), pairs, level, reason)
         for i, c in enumerate(categories)
     }
-
-
-def _indices(table: Floats) -> tuple[float, float]:
-    """(n11 - n00)/n and (n01 - n10)/n of a 2 x 2 table, human rows, the higher class second."""
-    n = float(table.sum())
-    if n == 0:
-        return math.nan, math.nan
-    return float(table[1, 1] - table[0, 0]) / n, float(table[0, 1] - table[1, 0]) / n
 
 
 def _near(table: Floats) -> float:

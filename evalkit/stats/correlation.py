@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,7 +93,8 @@ def kendall_tau_b(x: ArrayLike, y: ArrayLike) -> float:
     a, b = _finite(x, y)
     if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return math.nan
-    return float(kendalltau(a, b)[0])
+    found: Any = kendalltau(a, b)
+    return float(found.statistic)
 
 
 def mid_ranks(x: ArrayLike) -> Floats:
