@@ -16,6 +16,7 @@ from typing import Any
 
 from evalkit.cases.tables import parse_jsonl, read_csv_rows, read_text
 from evalkit.errors import AnchorError
+from evalkit.hashing import sha256_hex
 from evalkit.records import Document
 from evalkit.validity.anchors import (
     FIRST,
@@ -28,7 +29,7 @@ from evalkit.validity.anchors import (
 )
 from evalkit.validity.provenance import Provenance, labels_of_people, read_provenance
 
-__all__ = ["Columns", "load_anchor", "read_columns", "read_rows"]
+__all__ = ["Columns", "file_digest", "load_anchor", "read_columns", "read_rows"]
 
 Rows = Sequence[tuple[int, Mapping[str, Any]]]
 
@@ -127,6 +128,7 @@ def load_anchor(
         licence=str(rows[0][1].get("licence") or ""),
         people=str(rows[0][1].get("people") or ""),
         path=path,
+        file_digest=file_digest(path),
     )
 
 
@@ -207,6 +209,7 @@ def read_columns(
         licence=licence,
         people=people,
         path=path,
+        file_digest=file_digest(path),
         notes=(f"{len(repeated)} repeated item ids: the first row counts",) if repeated else (),
     )
 
@@ -239,6 +242,21 @@ def read_rows(path: Path) -> Rows:
     if not rows:
         raise AnchorError(f"{path}: holds no row.")
     return rows
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 over a file's text (line endings aside) and the pages it names.
+
+    Raises:
+        AnchorError: If the file or a page cannot be read.
+    """
+    pages = {
+        (page.id, page.text)
+        for line, row in read_rows(path)
+        if _names_files(row.get("context"))
+        for page in _context(row["context"], path, f"{path}:{line}")
+    }
+    return sha256_hex([sha256_hex(path.read_bytes().replace(b"\r\n", b"\n")), sorted(pages)])
 
 
 def _json_rows(path: Path) -> Rows:
@@ -307,15 +325,19 @@ def _item(row: Mapping[str, Any], item_id: str, path: Path, at: str) -> AnchorIt
 def _context(value: Any, path: Path, at: str) -> tuple[Document, ...]:
     if not value:
         return ()
-    if isinstance(value, str) and not value.lstrip().startswith("["):
+    if _names_files(value):
         suite = path.parent.parent.resolve()
         files = [(suite / name.strip()).resolve() for name in value.split(";")]
         for file in files:
             if not file.is_relative_to(suite):
                 raise AnchorError(f"{at}: the page {file.name} lies outside the suite's folder.")
-        return tuple(Document(f.stem, read_text(f, error=AnchorError)) for f in files)
+        return tuple(Document(f.stem, read_text(f, error=AnchorError).strip("\n")) for f in files)
     try:
         pages = json.loads(value) if isinstance(value, str) else value
         return tuple(Document(str(page["id"]), str(page["text"])) for page in pages)
     except (ValueError, TypeError, KeyError):
         raise AnchorError(f"{at}: context is a JSON list of objects with id and text.") from None
+
+
+def _names_files(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and not value.lstrip().startswith("[")

@@ -92,7 +92,8 @@ class Anchor:
     """Items and labels of one origin and one domain.
 
     `categories` are in order (lowest first). `people` says who gave the labels and where they come
-    from. `path` is where it was read. `notes` are warnings that travel with it.
+    from. `path` is where it was read, `file_digest` what that file held then (a drawn part keeps
+    it). `notes` are warnings that travel with it.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Anchor:
     licence: str = ""
     people: str = ""
     path: Path | None = None
+    file_digest: str = ""
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
