@@ -1,4 +1,4 @@
-"""What repeats say of single cases: stable, flaky, and the chance that one or all of k runs pass."""
+"""What repeats say of single cases: stable, flaky, and whether one or all of k runs pass."""
 
 from __future__ import annotations
 

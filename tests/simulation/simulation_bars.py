@@ -45,4 +45,6 @@ class Row:
         """The bar as the design writes it."""
         if not math.isfinite(self.low):
             return f"<= {self.high:g}"
-        return f">= {self.low:g}" if not math.isfinite(self.high) else f"{self.low:g} - {self.high:g}"
+        return (
+            f">= {self.low:g}" if not math.isfinite(self.high) else f"{self.low:g} - {self.high:g}"
+        )
