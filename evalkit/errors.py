@@ -93,7 +93,14 @@ class CallImpossible(UsageError):
 
 
 class CallFailed(EvalkitError):
-    """No reply after every allowed attempt. The observation is missing, not zero."""
+    """No reply after every allowed attempt. The observation is missing, not zero.
+
+    `paid_perhaps` is False when no attempt can have been billed.
+    """
+
+    def __init__(self, message: str, *, paid_perhaps: bool = True) -> None:
+        super().__init__(message)
+        self.paid_perhaps = paid_perhaps
 
 
 class BudgetReached(EvalkitError):

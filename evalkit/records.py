@@ -92,6 +92,7 @@ class Finish(StrEnum):
     CONTENT_FILTER = "content_filter"
     TOOL_CALLS = "tool_calls"
     REFUSAL = "refusal"
+    TOO_LONG = "too_long"  # the prompt did not fit the model's context: no answer was tried
     UNKNOWN = "unknown"
 
 

@@ -308,7 +308,7 @@ class _Connection(asyncio.Protocol):
                 200, {"error": {"code": 502, "message": "the host behind gave no answer"}}
             )
         if fault == "empty":
-            return Answer(200, {"id": "r", "object": "chat.completion", "choices": []})
+            return Answer(200, {"id": "r", "object": "chat.completion", "choices": []}, form=fault)
         if self.server.reply is not None:
             made = self.server.reply(asked)
             if isinstance(made, Answer):

@@ -1,0 +1,406 @@
+"""The call store: every reply ever received, in one SQLite file. Cache, resume and audit are one.
+
+`put` returns after the reply's transaction is committed (WAL mode): whatever `ask` returned
+survives `kill -9`. One writer thread commits whatever has arrived since its last commit, so a busy
+run pays one commit for many replies and an idle one waits for none. Where two processes draw the
+same call, the first one's reply stands and the other takes it over. A fresh draw is kept beside the
+older ones; the newest is served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalkit.errors import StoreError
+from evalkit.models.plain import reply_from_json, reply_to_json
+from evalkit.records import Reply
+
+__all__ = ["CallStore", "StoreSize"]
+
+APPLICATION_ID = 0x65766B74  # "evkt"
+VERSION = 1
+_LOCK_TIMEOUT_S = 30.0
+_CHECKED_BYTES = 16 * 2**20  # a larger file is not read through when it is opened
+_SCHEMA = """
+CREATE TABLE replies (
+    id INTEGER PRIMARY KEY,
+    key BLOB NOT NULL,          -- the call key, 32 bytes
+    draw INTEGER NOT NULL,      -- 0, and one more for each fresh draw
+    at REAL NOT NULL,           -- seconds since the epoch
+    run TEXT NOT NULL,
+    model TEXT NOT NULL,        -- endpoint/model
+    purpose TEXT NOT NULL,      -- task, judge
+    settings TEXT NOT NULL,     -- sampling parameters, JSON
+    reply TEXT NOT NULL,        -- JSON without defaults
+    UNIQUE (key, draw)
+)"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSize:
+    """What a store holds; times are seconds since the epoch, None when it is empty."""
+
+    replies: int
+    bytes: int
+    oldest: float | None
+    newest: float | None
+    runs: int
+
+
+class _Write(NamedTuple):
+    key: str
+    reply: Reply
+    row: tuple[Any, ...]  # at, run, model, purpose, settings, reply
+    fresh: bool
+    done: asyncio.Future[Reply]
+
+
+class CallStore:
+    """A call store on `path`, created when there is none. Use it as a context manager, or close it.
+
+    Raises:
+        StoreError: If the file is damaged, foreign, or of a later version; it is never written to.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        self._queue: queue.SimpleQueue[_Write | threading.Event | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        with self._sentences():
+            self._reader = self._open()
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def get(self, key: str) -> Reply | None:
+        """The reply of a call, or None."""
+        with self._lock, self._sentences():
+            row = self._reader.execute(
+                "SELECT reply FROM replies WHERE key = ? ORDER BY draw DESC LIMIT 1",
+                (bytes.fromhex(key),),
+            ).fetchone()
+        return None if row is None else self._read(row[0], key)
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, Reply]:
+        """The replies of those calls that are stored."""
+        found: dict[str, Reply] = {}
+        for chunk in _chunks(keys, 500):
+            with self._lock, self._sentences():
+                rows = self._reader.execute(
+                    f"SELECT key, reply FROM replies WHERE key IN ({','.join('?' * len(chunk))}) "
+                    "ORDER BY draw",
+                    [bytes.fromhex(k) for k in chunk],
+                ).fetchall()
+            for blob, text in rows:
+                key = blob.hex()
+                found[key] = self._read(text, key)
+        return found
+
+    def origins(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Where stored replies come from: `at`, `run`, `model`, `purpose`, `settings` (JSON)."""
+        found: dict[str, dict[str, Any]] = {}
+        names = ("at", "run", "model", "purpose", "settings")
+        for chunk in _chunks(keys, 500):
+            with self._lock, self._sentences():
+                for blob, *values in self._reader.execute(
+                    f"SELECT key, {', '.join(names)} FROM replies "
+                    f"WHERE key IN ({','.join('?' * len(chunk))}) ORDER BY draw",
+                    [bytes.fromhex(k) for k in chunk],
+                ):
+                    found[blob.hex()] = dict(zip(names, values, strict=True))
+        return found
+
+    def keys_of_run(self, run: str) -> list[str]:
+        """Keys of the calls that this run paid for, oldest first."""
+        with self._lock, self._sentences():
+            rows = self._reader.execute(
+                "SELECT key FROM replies WHERE run = ? ORDER BY id", (run,)
+            ).fetchall()
+        return [blob.hex() for (blob,) in rows]
+
+    def size(self) -> StoreSize:
+        """How much is stored."""
+        with self._lock, self._sentences():
+            row = self._reader.execute(
+                "SELECT count(*), min(at), max(at), count(DISTINCT run) FROM replies"
+            ).fetchone()
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        total = sum(f.stat().st_size for f in files if f.exists())
+        return StoreSize(row[0], total, row[1], row[2], row[3])
+
+    # -- writing -------------------------------------------------------------------------------
+
+    async def put(
+        self,
+        key: str,
+        reply: Reply,
+        *,
+        model: str = "",
+        purpose: str = "task",
+        run: str = "",
+        settings: str = "{}",
+        fresh: bool = False,
+    ) -> Reply:
+        """Store a reply and return the one that stands, once it is committed.
+
+        That is `reply` itself, or the one another process stored first under this key. A waiter
+        that is cancelled loses nothing: the reply is written all the same.
+
+        Raises:
+            StoreError: If it cannot be written.
+        """
+        done: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        row = (time.time(), run, model, purpose, settings, reply_to_json(reply))
+        if self._writer is None:
+            with self._lock:
+                if self._writer is None:
+                    self._writer = threading.Thread(
+                        target=self._write, name="evalkit-call-store", daemon=True
+                    )
+                    self._writer.start()
+        self._queue.put(_Write(key, reply, row, fresh, done))
+        return await done
+
+    def flush(self) -> None:
+        """Wait until everything that was put so far is committed."""
+        if self._writer is not None and self._writer.is_alive():
+            reached = threading.Event()
+            self._queue.put(reached)
+            reached.wait()
+
+    def prune(self, *, before: float | None = None, run: str | None = None) -> int:
+        """Delete replies older than `before` (seconds since the epoch), or drawn by `run`.
+
+        Returns how many were deleted; with both conditions both must hold.
+
+        Raises:
+            StoreError: If neither is given: this function never empties a store.
+        """
+        if before is None and run is None:
+            raise StoreError("prune: say before= (a time) or run= (a run's id)")
+        self.flush()
+        with self._lock, self._sentences():
+            gone = self._reader.execute(
+                "DELETE FROM replies WHERE (?1 IS NULL OR at < ?1) AND (?2 IS NULL OR run = ?2)",
+                (before, run),
+            ).rowcount
+            with suppress(sqlite3.OperationalError):  # in use elsewhere: the room is used again
+                self._reader.execute("VACUUM")
+        return gone
+
+    def close(self) -> None:
+        """Commit what is waiting and close the file."""
+        if self._writer is not None:
+            self._queue.put(None)
+            self._writer.join()
+            self._writer = None
+        with self._lock:
+            self._reader.close()
+
+    def __enter__(self) -> CallStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        """The writer thread: one transaction for everything that has arrived meanwhile."""
+        db: sqlite3.Connection | None = None
+        last = False
+        while not last:
+            batch: list[_Write] = []
+            reached: list[threading.Event] = []
+            item = self._queue.get()
+            while True:
+                if isinstance(item, _Write):
+                    batch.append(item)
+                elif item is None:
+                    last = True
+                else:
+                    reached.append(item)
+                try:
+                    item = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+            outcomes: list[Reply | StoreError]
+            try:
+                with self._sentences():
+                    db = db or self._connect()
+                    outcomes = _commit(db, batch) if batch else []
+            except StoreError as error:
+                outcomes = [error] * len(batch)
+            except Exception as error:  # whatever it is, nobody may wait for ever
+                outcomes = [StoreError(f"{self.path}: {error!r}")] * len(batch)
+            _wake(batch, outcomes)
+            for event in reached:
+                event.set()
+        if db is not None:
+            db.close()
+
+    def _read(self, text: str, key: str) -> Reply:
+        try:
+            return reply_from_json(text, key)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise StoreError(f"{self.path}: the reply {key[:12]} is damaged. {_MEND}") from None
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(
+            self.path, timeout=_LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
+        db.execute("PRAGMA synchronous = NORMAL")
+        return db
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        known = self.path.exists() and self.path.stat().st_size > 0
+        if known:
+            with self.path.open("rb") as file:
+                if file.read(16) != b"SQLite format 3\0":
+                    raise StoreError(f"{self.path} is no call store (not SQLite). {_MEND}")
+        db = self._connect()
+        try:
+            if not self._is_ours(db):
+                self._create(db)
+            elif known and self.path.stat().st_size <= _CHECKED_BYTES:
+                problem = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+                if problem != "ok":
+                    raise StoreError(f"{self.path} is damaged ({problem}). {_MEND}")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _is_ours(self, db: sqlite3.Connection) -> bool:
+        """True for a store of ours, False for an empty file.
+
+        Raises:
+            StoreError: If it is somebody else's, or of a later version.
+        """
+        mark = db.execute("PRAGMA application_id").fetchone()[0]
+        tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if mark == 0 and tables == 0:
+            return False
+        if mark != APPLICATION_ID:
+            raise StoreError(f"{self.path} is another program's database. {_MEND}")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version != VERSION:
+            raise StoreError(
+                f"{self.path} has store version {version}; this evalkit reads {VERSION}. "
+                "Install the evalkit that wrote it, or name another file."
+            )
+        return True
+
+    def _create(self, db: sqlite3.Connection) -> None:
+        deadline = time.monotonic() + _LOCK_TIMEOUT_S
+        while True:  # switching to WAL does not wait for other processes by itself
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+        db.execute("BEGIN IMMEDIATE")
+        with _rollback_on_error(db):
+            if not self._is_ours(db):  # another process may have been first
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version = {VERSION}")
+                db.execute(_SCHEMA)
+        db.execute("COMMIT")
+
+    @contextmanager
+    def _sentences(self) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error) or "busy" in str(error):
+                raise StoreError(
+                    f"{self.path} stayed locked for {_LOCK_TIMEOUT_S:g} s: another process writes "
+                    "to it for long. Wait for that one, or use another file."
+                ) from None
+            raise StoreError(
+                f"{self.path}: {error}. Is there room, and may it be written?"
+            ) from None
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{self.path} is damaged ({error}). {_MEND}") from None
+        except OSError as error:
+            raise StoreError(f"{self.path}: {error.strerror or error}.") from None
+
+
+_MEND = "It is left untouched: move it away, or name another file."
+
+
+def _commit(db: sqlite3.Connection, batch: list[_Write]) -> list[Reply | StoreError]:
+    outcomes: list[Reply | StoreError] = []
+    db.execute("BEGIN IMMEDIATE")
+    with _rollback_on_error(db):
+        for write in batch:
+            blob = bytes.fromhex(write.key)
+            draw = "(SELECT coalesce(max(draw) + 1, 0) FROM replies WHERE key = ?1)"
+            inserted = db.execute(
+                "INSERT INTO replies (key, draw, at, run, model, purpose, settings, reply) "
+                f"VALUES (?1, {draw if write.fresh else '0'}, ?2, ?3, ?4, ?5, ?6, ?7) "
+                "ON CONFLICT DO NOTHING",
+                (blob, *write.row),
+            )
+            if inserted.rowcount:
+                outcomes.append(write.reply)
+                continue
+            standing = db.execute(
+                "SELECT reply FROM replies WHERE key = ? ORDER BY draw DESC LIMIT 1", (blob,)
+            ).fetchone()
+            outcomes.append(reply_from_json(standing[0], write.key))
+    db.execute("COMMIT")
+    return outcomes
+
+
+@contextmanager
+def _rollback_on_error(db: sqlite3.Connection) -> Generator[None]:
+    try:
+        yield
+    except BaseException:
+        with suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+
+
+def _wake(batch: list[_Write], outcomes: list[Reply | StoreError]) -> None:
+    """Resolve each future in its own loop; one wake-up a loop, however many replies."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Reply], Any]]] = {}
+    for write, outcome in zip(batch, outcomes, strict=True):
+        by_loop.setdefault(write.done.get_loop(), []).append((write.done, outcome))
+    for loop, pairs in by_loop.items():
+        with suppress(RuntimeError):  # that loop has ended; the replies are stored all the same
+            loop.call_soon_threadsafe(_resolve, pairs)
+
+
+def _resolve(pairs: list[tuple[asyncio.Future[Reply], Any]]) -> None:
+    for future, outcome in pairs:
+        if future.done():
+            continue
+        if isinstance(outcome, StoreError):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
+
+
+def _chunks(keys: Iterable[str], size: int) -> Iterator[list[str]]:
+    chunk: list[str] = []
+    for key in keys:
+        chunk.append(key)
+        if len(chunk) == size:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
