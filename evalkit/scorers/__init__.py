@@ -1,1 +1,46 @@
-"""The scorers room."""
+"""Deterministic scorers: a reply in, a value in 0..1 and its reason out. No key, no model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalkit.scorers.contract import JsonContract, SourcesExist, SourcesWithin
+from evalkit.scorers.refusal import NotRefusal
+from evalkit.scorers.scorer import Scorer, find_scorer, make_scorer, scorer_identity
+from evalkit.scorers.text import Contains, Forbids, Length, Matches, NotTruncated
+
+__all__ = ["SCORERS", "Scorer", "build_scorer", "scorer_hash"]
+
+# The name a suite uses, and its class. A new scorer is a line here.
+SCORERS: dict[str, type] = {
+    "contains": Contains,
+    "forbids": Forbids,
+    "json_contract": JsonContract,
+    "length": Length,
+    "matches": Matches,
+    "not_refusal": NotRefusal,
+    "not_truncated": NotTruncated,
+    "sources_exist": SourcesExist,
+    "sources_within": SourcesWithin,
+}
+
+
+def build_scorer(name: str, settings: Mapping[str, Any], folder: Path) -> Scorer:
+    """Make the scorer that a criterion names.
+
+    Args:
+        name: A name of `SCORERS`, or "module:Class" for a scorer of the user's own.
+        settings: Its settings, as they stand in the suite.
+        folder: The suite's folder; settings that name files are read from there.
+
+    Raises:
+        ScorerError: If the scorer is unknown, or a setting is unknown, missing or wrong.
+    """
+    return make_scorer(name, find_scorer(name, SCORERS), settings, folder)
+
+
+def scorer_hash(scorer: Scorer) -> str:
+    """12 hex digits over the scorer's name, version and settings, files read in."""
+    return scorer_identity(scorer, SCORERS)
