@@ -241,7 +241,10 @@ def class_rate(k: float, n: float, level: float, reason: str, n_invalid: int = 0
 
 
 def two_class_indices(table: Floats) -> tuple[float, float]:
-    """Prevalence and bias index, (n11 - n00)/n and (n01 - n10)/n of a 2 x 2 table, human rows, the higher class second."""
+    """Prevalence index (n11 - n00)/n and bias index (n01 - n10)/n of a 2 x 2 table.
+
+    Rows are human, columns the judge's, the higher class second; NaN for an empty table.
+    """
     n = float(table.sum())
     if n == 0:
         return math.nan, math.nan
