@@ -60,11 +60,11 @@ def e_process(
     Source: Waudby-Smith and Ramdas (2024), JRSS B 86(1), 1-27.
     """
     x, m = _unit(differences, null_mean, total)
-    logs: Floats | None = None
+    logs = np.full(x.shape, -np.inf)
     for j in range(1, grid + 1):
         path = np.cumsum(_log_growth(x, m, side, j / (grid + 1)), axis=-1)
-        logs = path if logs is None else np.logaddexp(logs, path)
-    return np.exp(np.minimum(logs - math.log(grid), 700.0)) if logs is not None else x
+        logs = np.logaddexp(logs, path)
+    return np.exp(np.minimum(logs - math.log(grid), 700.0)).astype(np.float64)
 
 
 def betting_capital(differences: Any, null_mean: float, side: Side, bet: float) -> Floats:

@@ -57,6 +57,7 @@ def share(decisions: NDArray[np.str_], decision: Decision) -> float:
 
 
 def smoke(rng: np.random.Generator, reps: int) -> Iterator[Row]:
+    """At the default margin of 5 points."""
     power = {30: 0.43, 45: 0.62, 120: 0.95}
     for n in power:
         old = Application(rng, 0.9, 0.5, (reps, n))
@@ -72,7 +73,7 @@ def smoke(rng: np.random.Generator, reps: int) -> Iterator[Row]:
                 replications=reps,
             )
         d = old.run(old.broken(0.1 / 0.9)) - old.run()
-        found = relative_decisions(d, 0.10, strictness=SMOKE)
+        found = relative_decisions(d, 0.05, strictness=SMOKE)
         yield Row(
             "smoke gate, power",
             f"-10 points (break), n = {n}",
