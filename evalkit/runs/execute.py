@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -19,7 +18,8 @@ from typing import IO, Any
 from evalkit.errors import BudgetReached, CallFailed, EvalkitError, ReplayMissing
 from evalkit.hashing import short_hash
 from evalkit.models.client import Client
-from evalkit.models.python_task import PythonTask
+from evalkit.models.python_task import load_task
+from evalkit.models.recordings import HANDWRITTEN
 from evalkit.records import Case, Reply, Request, Row
 from evalkit.runs.git import git_state
 from evalkit.runs.manifest import Manifest, versions
@@ -88,7 +88,12 @@ async def execute(
     with _Writer(folder, keep=len(plan) <= KEPT) as writer:
         await runner.run(writer)
     manifest = manifest_of(
-        plan, client, run_id=folder.name if folder else "", created=created, stopped=runner.stopped
+        plan,
+        client,
+        run_id=folder.name if folder else "",
+        created=created,
+        stopped=runner.stopped,
+        origin=runner.origin,
     )
     if folder:
         text = json.dumps(manifest.as_json(), indent=2, ensure_ascii=False, sort_keys=True)
@@ -109,13 +114,15 @@ class _Runner:
     ) -> None:
         self.plan, self.client, self.baseline = plan, client, baseline
         self.on_row, self.progress = on_row, progress
-        self.task = PythonTask.of(plan.suite.task) if plan.suite.task.kind == "python" else None
+        task = plan.suite.task
+        self.task = load_task(task.entry, version=task.app_version) if task.entry else None
         self.stopped = ""
+        self.origin = "model"
 
     async def run(self, writer: _Writer) -> None:
         todo = enumerate(self.plan.observations())
         # A few more workers than calls in flight: while one scores, another's call is under way.
-        workers = min(len(self.plan), self.client.concurrency(self.plan.model) * 5 // 4 + 2)
+        workers = min(len(self.plan), self._in_flight() * 5 // 4 + 2)
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(workers):
@@ -140,6 +147,8 @@ class _Runner:
                 error = str(missing)
             except BudgetReached as reached:
                 error = self.stopped = str(reached)
+        if reply is not None and any(HANDWRITTEN in warning for warning in reply.warnings):
+            self.origin = HANDWRITTEN
         against = self.baseline.get((case.id, repeat))
         return await observe(
             self.plan,
@@ -154,11 +163,17 @@ class _Runner:
 
     async def _answer(self, case: Case, repeat: int) -> tuple[Reply, str]:
         if self.task is not None:
-            reply = await self.task.answer(case, self.plan.prompt, repeat, self.client)
-            return reply, self.plan.prompt.hash if self.plan.prompt else ""
+            prompt = self.plan.prompt
+            reply = await self.client.run_task(self.task, case, prompt, repeat=repeat)
+            return reply, prompt.hash if prompt else ""
         request = self.plan.request(case, repeat)
         sha = short_hash([[m.role, m.content] for m in request.messages])
         return await self.client.ask(request), sha
+
+    def _in_flight(self) -> int:
+        if self.task is not None:
+            return self.task.max_concurrency
+        return self.client.endpoints.of(self.plan.model)[0].max_concurrency
 
     async def _judge(self, request: Request) -> Reply:
         try:
@@ -205,6 +220,7 @@ def manifest_of(
     run_id: str = "",
     created: datetime | None = None,
     stopped: str = "",
+    origin: str = "model",
 ) -> Manifest:
     """Every pin of a run."""
     suite, prompt, sample = plan.suite, plan.prompt, plan.sample
@@ -248,10 +264,25 @@ def manifest_of(
             if judge.levels
         },
         versions=versions(),
-        origin=client.origin if client else "recorded",
-        calls=client.counts() if client else {},
+        origin=origin,
+        calls=_calls(client) if client else {},
         stopped=stopped,
     )
+
+
+def _calls(client: Client) -> dict[str, Any]:
+    """What was paid, by model and purpose, and what was there already."""
+    spend = client.spend
+    return {
+        "new": spend.calls,
+        "recorded": spend.recorded,
+        "missing": list(client.missing),
+        "usd": spend.usd,
+        "by": [
+            {"model": model, "purpose": purpose, "calls": line.calls, "usd": line.usd}
+            for (model, purpose), line in sorted(spend.lines.items())
+        ],
+    }
 
 
 def new_run_folder(runs: Path, plan: Plan, created: datetime | None = None) -> Path:

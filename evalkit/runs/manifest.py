@@ -22,7 +22,7 @@ class Manifest:
     `prompt` holds name, hash and whether it was an unsaved draft. `by` maps each criterion to the
     hash of its scorer or judge, `judges` each judge's file to hash, model and licence hash,
     `scales` each scale criterion to its lowest and highest level.
-    `stopped` is "" for a complete run, else why it ended early. `origin` is live, recorded,
+    `stopped` is "" for a complete run, else why it ended early. `origin` is model,
     handwritten or scripted: a screen never shows the last two as a model's work.
     """
 
@@ -45,7 +45,7 @@ class Manifest:
     judges: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     scales: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
-    origin: str = "live"
+    origin: str = "model"
     calls: Mapping[str, Any] = field(default_factory=dict)
     stopped: str = ""
 

@@ -44,8 +44,10 @@ class CriterionScores:
         return CriterionScores(
             self.name,
             self.score_range,
-            *({case: part[case] for case in keep} for part in (self.values, self.words)),
-            *({case: part[case] for case in keep} for part in (self.stratum, self.cluster)),
+            values={case: self.values[case] for case in keep},
+            words={case: self.words[case] for case in keep},
+            stratum=dict.fromkeys(keep, stratum),
+            cluster={case: self.cluster[case] for case in keep},
         )
 
     def means(self) -> dict[str, float | None]:

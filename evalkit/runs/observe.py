@@ -11,33 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalkit.cases.criterion import Criterion
-from evalkit.judges.asking import Ask, Judge, PairVerdict
-from evalkit.records import Case, Finish, Reply, Row, RowStatus, Score, ScoreStatus, Verdict
+from evalkit.judges.judge import Ask, Judge, PairVerdict
+from evalkit.records import Case, Reply, Row, RowStatus, Score, ScoreStatus, Verdict
 from evalkit.runs.plan import Plan, verdict_name
-from evalkit.scorers.thinking import visible_text
+from evalkit.scorers.answer import no_answer
 
-__all__ = ["observe", "reply_fault"]
-
-
-def reply_fault(case: Case, reply: Reply) -> str:
-    """Why a reply is no usable answer, or "": it is then a result that scores lowest.
-
-    A refusal is an answer where the case expects one (`expected.refusal = true`).
-    """
-    if reply.refused:
-        return "" if case.expected.get("refusal") is True else "refusal: the model declined"
-    if reply.finish is Finish.CONTENT_FILTER:
-        return "no answer: stopped by a content filter"
-    if reply.truncated:
-        usage = reply.usage
-        hidden = usage.reasoning_tokens if usage and usage.reasoning_tokens else 0
-        went = f"; {hidden} tokens of it went to hidden reasoning" if hidden else ""
-        return f"{'answer' if reply.text else 'no answer:'} cut off by the output budget{went}"
-    if visible_text(reply.text).strip():
-        return ""
-    if reply.reasoning or reply.text.strip():
-        return "no answer text, but reasoning text present"
-    return "no answer: the reply is empty"
+__all__ = ["observe"]
 
 
 async def observe(
@@ -70,9 +49,9 @@ async def observe(
     if reply is None:
         status = RowStatus.MISSING
         scores = {c.name: Score(None, f"no reply: {why}", ScoreStatus.MISSING) for c in criteria}
-    elif fault := reply_fault(case, reply):
-        status, why = RowStatus.SYSTEM_ERROR, fault
-        scores = {c.name: Score(0.0, fault) for c in criteria}
+    elif (fault := no_answer(case, reply)) is not None and fault.value == 0.0:
+        status, why = RowStatus.SYSTEM_ERROR, fault.reason
+        scores = {c.name: fault for c in criteria}
     else:
         stopped = ""
         for criterion in (c for c in criteria if c.scorer):

@@ -15,10 +15,10 @@ from evalkit.cases.suite import Suite
 from evalkit.errors import JudgeError, SuiteError, UsageError
 from evalkit.hashing import short_hash
 from evalkit.judges import load_judge
-from evalkit.judges.asking import Judge
+from evalkit.judges.judge import Judge
 from evalkit.prompts import Prompt, load_prompt
 from evalkit.records import Case, Request
-from evalkit.scorers import Scorer, build_scorer, scorer_hash
+from evalkit.scorers import build_scorer, scorer_hash
 
 __all__ = ["Plan", "make_plan", "request_seed"]
 

@@ -14,7 +14,7 @@ from evalkit.records import RowStatus, ScoreStatus
 from evalkit.runs.matrix import CriterionScores, criterion_scores
 from evalkit.stats.repeats import pass_rate
 from evalkit.stats.result import Interval
-from evalkit.stats.strata import stratified_rate
+from evalkit.stats.strata import stratified_mean
 
 if TYPE_CHECKING:
     from evalkit.runs.run import Run
@@ -172,7 +172,7 @@ def _scored(scores: CriterionScores, weights: Mapping[str, float] | None = None)
         used = {name: weights[name] for name in by_stratum if name in weights}
         whole = sum(used.values())
         if whole > 0:
-            return stratified_rate(
+            return stratified_mean(
                 {name: list(part.values.values()) for name, part in by_stratum.items()},
                 {name: share / whole for name, share in used.items()},
                 score_range=scores.score_range,
