@@ -49,6 +49,8 @@ def problems_of(error: ValidationError, known: Iterable[str] = ()) -> Iterator[s
         field, said = _clause(detail, names)
         clauses.setdefault(field, []).append(said)
     for field, said in clauses.items():
+        if any(deeper.startswith(f"{field}.") for deeper in clauses):
+            continue  # the branch that got further says what is wrong
         # A value that fits no branch of a union fails once for each.
         wanted = dict.fromkeys(s[8:].split(", not ")[0] for s in said if s.startswith("must be "))
         text = f"must be {' or '.join(wanted)}" if len(wanted) > 1 else said[0]

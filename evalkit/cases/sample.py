@@ -47,9 +47,9 @@ class Sample:
 
     @property
     def is_proportional(self) -> bool:
-        """True when the plain mean already carries the weights, to less than half a case."""
+        """True when the plain mean carries the weights already, to less than one case a stratum."""
         n = len(self.cases)
-        return all(abs(self.sizes[h] - n * w) < 0.5 for h, w in self.weights.items())
+        return all(abs(self.sizes[h] - n * w) < 1 for h, w in self.weights.items())
 
     @property
     def is_whole(self) -> bool:

@@ -6,14 +6,14 @@ import functools
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalkit.cases.criterion import Criterion, read_criteria
-from evalkit.cases.load import load_cases
+from evalkit.cases.load import CASE_FIELDS, load_cases
 from evalkit.cases.problems import problems_of
 from evalkit.cases.tables import read_text
 from evalkit.errors import SuiteError
@@ -114,7 +114,7 @@ class Suite:
                 "mix": self.sampling.mix,
                 "criteria": [c.meaning() for c in self.criteria],
                 "files": dict(sorted(self._named_files())),
-                "cases": sorted(short_hash(asdict(case)) for case in self.cases),
+                "cases": sorted(short_hash(_content(case)) for case in self.cases),
             }
         )
 
@@ -131,6 +131,11 @@ class Suite:
             for file in files:
                 data = file.read_bytes().replace(b"\r\n", b"\n")
                 yield file.relative_to(root).as_posix(), sha256_hex(data)
+
+
+def _content(case: Case) -> dict[str, Any]:
+    whole = {name: getattr(case, name) for name in CASE_FIELDS}
+    return whole | {"context": [(page.id, page.text) for page in case.context]}
 
 
 def load_suite(folder: Path | str) -> Suite:
