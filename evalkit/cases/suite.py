@@ -51,7 +51,8 @@ class Suite:
 
     `digest` pins what is measured: name, domain, mix, criteria without their thresholds, the files
     that settings name, and the cases. What a run records on its own (model, prompt, app_version,
-    sampling parameters, repeats, seed) and the thresholds (`thresholds_hash`) stay out of it.
+    sampling parameters, repeats, seed) and the thresholds (`thresholds_hash`) stay out of it
+    (docs/decisions/0040). `files` maps the files that settings name to their SHA-256.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Suite:
     criteria: tuple[Criterion, ...]
     folder: Path
     cases: tuple[Case, ...] = field(default=(), repr=False)
+    files: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def prompt_path(self) -> Path | None:
@@ -113,22 +115,23 @@ class Suite:
                 "kind": self.task.kind,
                 "mix": self.sampling.mix,
                 "criteria": [c.meaning() for c in self.criteria],
-                "files": dict(sorted(self._named_files())),
+                "files": self.files,
                 "cases": sorted(short_hash(_content(case)) for case in self.cases),
             }
         )
 
-    def _named_files(self) -> Iterator[tuple[str, str]]:
-        """Files and folders of the suite that a criterion's settings name, with their hashes."""
-        root = self.folder.resolve()
-        for value in (v for c in self.criteria for v in c.settings.values()):
-            if not isinstance(value, str) or not re.fullmatch(r"[\w./ -]{1,200}", value):
-                continue
-            path = (root / value).resolve()
-            if path == root or not path.is_relative_to(root):
-                continue
-            files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
-            for file in files:
+
+def _named_files(suite: Suite) -> Iterator[tuple[str, str]]:
+    """Files of the suite that a criterion's settings name, alone or by folder, with their hashes."""
+    root = suite.folder.resolve()
+    for value in (v for c in suite.criteria for v in c.settings.values()):
+        if not isinstance(value, str) or not re.fullmatch(r"[\w./ -]{1,200}", value):
+            continue
+        path = (root / value).resolve()
+        if path == root or not path.is_relative_to(root):
+            continue
+        for file in [path, *path.rglob("*")]:
+            if file.is_file():
                 data = file.read_bytes().replace(b"\r\n", b"\n")
                 yield file.relative_to(root).as_posix(), sha256_hex(data)
 
@@ -160,7 +163,7 @@ def load_suite(folder: Path | str) -> Suite:
         if not any(criterion.applies_to(case) for case in cases):
             where = criterion.where
             raise SuiteError(f"{file}: criterion {criterion.name!r} fits no case (where = {where})")
-    return replace(suite, cases=cases)
+    return replace(suite, cases=cases, files=dict(sorted(_named_files(suite))))
 
 
 def parse_suite(text: str, folder: Path | str) -> Suite:
