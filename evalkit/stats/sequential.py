@@ -74,7 +74,7 @@ def betting_capital(differences: Any, null_mean: float, side: Side, bet: float) 
     """
     x, m = _unit(differences, null_mean, None)
     gap = np.where(np.isnan(x), 0.0, x - m)
-    return np.asarray(np.cumprod(1 + bet * (gap if side == "above" else -gap), axis=-1))
+    return np.cumprod(1 + bet * (gap if side == "above" else -gap), axis=-1).astype(np.float64)
 
 
 def sequential_decisions(
