@@ -1,0 +1,148 @@
+"""A judge scores an anchor: one line per item, kept, so that every number can be computed again."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalkit.cases.tables import read_csv_rows
+from evalkit.errors import AnchorError
+from evalkit.judges.judge import Ask, Judge
+from evalkit.records import Request
+from evalkit.validity.anchors import FIRST, SECOND, TIE, Anchor, AnchorItem, AnchorKind
+
+__all__ = ["ItemScore", "anchor_requests", "read_scores", "score_anchor", "write_scores"]
+
+_SIDES = {"a": FIRST, "tie": TIE, "b": SECOND}
+
+
+@dataclass(frozen=True, slots=True)
+class ItemScore:
+    """What people and the judge said of one item; `judge` None with the reason when unread.
+
+    `said` is the judge's justification. For pairs, `how` keeps agree, tie_both, tie_flip, tie_half
+    or invalid.
+    """
+
+    id: str
+    human: str
+    judge: str | None
+    said: str = ""
+    how: str = ""
+
+
+def anchor_requests(judge: Judge, anchor: Anchor) -> list[Request]:
+    """The calls that scoring would send, to be priced before anything is paid."""
+    _check_kind(judge, anchor)
+    truth = anchor.truth
+    requests: list[Request] = []
+    for item in anchor.items:
+        if item.id not in truth:
+            continue
+        if anchor.kind is AnchorKind.PAIRS:
+            a, b = item.replies
+            requests += judge.pair_requests(item.case, a, b)
+        else:
+            requests += judge.requests(item.case, item.replies[0])
+    return requests
+
+
+async def score_anchor(
+    judge: Judge,
+    anchor: Anchor,
+    ask: Ask,
+    *,
+    repeat: int = 0,
+    on_item: Callable[[ItemScore], None] | None = None,
+) -> tuple[ItemScore, ...]:
+    """Let a judge score every item of an anchor on which people agree.
+
+    Args:
+        judge: A judge of the anchor's kind, or a trivial one beside it.
+        anchor: What to score.
+        ask: The seam to the model; trivial judges do not use it.
+        repeat: The judge's own repeat.
+        on_item: Called as each score arrives, for progress.
+
+    Raises:
+        JudgeError: If the judge cannot judge such items.
+        AnchorError: If the anchor has no texts, only recorded scores.
+    """
+    _check_kind(judge, anchor)
+    truth = anchor.truth
+
+    async def one(item: AnchorItem) -> ItemScore:
+        score = await _score(judge, anchor, item, truth[item.id], ask, repeat)
+        if on_item:
+            on_item(score)
+        return score
+
+    return tuple(await asyncio.gather(*(one(i) for i in anchor.items if i.id in truth)))
+
+
+def write_scores(path: Path, scores: Sequence[ItemScore]) -> None:
+    """Save `id, human, judge` with the judge's words; cells that a sheet would run are quoted."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("id", "human", "judge", "how", "said"))
+    for score in scores:
+        said = score.said if score.said[:1] not in "=+-@\t\r" else f"'{score.said}"
+        writer.writerow((score.id, score.human, score.judge or "", score.how, said))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(out.getvalue(), encoding="utf-8")
+
+
+def read_scores(path: Path) -> tuple[ItemScore, ...]:
+    """Read what `write_scores` saved.
+
+    Raises:
+        AnchorError: If the file is missing or has no such columns.
+    """
+    rows = read_csv_rows(path, error=AnchorError)
+    if rows and not {"id", "human", "judge"} <= set(rows[0][1]):
+        raise AnchorError(f"{path}: needs the columns id, human and judge.")
+    return tuple(
+        ItemScore(
+            id=str(row["id"]),
+            human=str(row["human"]),
+            judge=row["judge"],
+            said=row.get("said") or "",
+            how=row.get("how") or "",
+        )
+        for _, row in rows
+    )
+
+
+def _check_kind(judge: Judge, anchor: Anchor) -> None:
+    if not any(item.output or item.other for item in anchor.items):
+        raise AnchorError(f"{anchor.where}: holds labels without texts; there is nothing to judge.")
+    if anchor.kind is AnchorKind.CRITERIA and anchor.criterion not in judge.criteria:
+        raise AnchorError(
+            f"{anchor.where}: labels {anchor.criterion!r}; judge {judge.name} is asked "
+            f"{', '.join(judge.criteria) or 'no criterion'}."
+        )
+    if anchor.kind is AnchorKind.SCALE and tuple(map(str, judge.levels)) != anchor.categories:
+        raise AnchorError(
+            f"{anchor.where}: has levels {', '.join(anchor.categories)}; judge {judge.name} gives "
+            f"{', '.join(map(str, judge.levels)) or 'none'}."
+        )
+
+
+async def _score(
+    judge: Judge, anchor: Anchor, item: AnchorItem, human: str, ask: Ask, repeat: int
+) -> ItemScore:
+    if anchor.kind is AnchorKind.PAIRS:
+        a, b = item.replies
+        pair = await judge.compare(item.case, a, b, ask, repeat)
+        said = " | ".join(v.justification or v.reason for v in pair.verdicts)
+        side = None if pair.winner is None else _SIDES[pair.winner]
+        return ItemScore(item.id, human, side, said, pair.reason)
+    verdicts = await judge.judge(item.case, item.replies[0], ask, repeat)
+    name = anchor.criterion if anchor.kind is AnchorKind.CRITERIA else next(iter(verdicts))
+    verdict = verdicts[name]
+    label = verdict.label if verdict.value is not None else None
+    return ItemScore(item.id, human, label, verdict.justification or verdict.reason)
