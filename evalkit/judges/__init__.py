@@ -11,7 +11,7 @@ from pathlib import Path
 from evalkit.judges.contest import contest, contest_requests
 from evalkit.judges.criteria import CriteriaJudge
 from evalkit.judges.file import JudgeFile, parse_judge_file, read_judge_file
-from evalkit.judges.judge import Ask, Judge, PairVerdict, same_family
+from evalkit.judges.judge import Ask, Judge, Pairing, PairVerdict, same_family
 from evalkit.judges.pairwise import PairwiseJudge, Tournament, tournament
 from evalkit.judges.panel import Panel, panel
 from evalkit.judges.scale import ScaleJudge
@@ -29,6 +29,7 @@ __all__ = [
     "Judge",
     "JudgeFile",
     "PairVerdict",
+    "Pairing",
     "Panel",
     "Tournament",
     "build_judge",

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from evalkit.errors import CallFailed, JudgeError, PromptError
 from evalkit.judges.attempts import find_attempts
 from evalkit.judges.file import JudgeFile, family_of
 from evalkit.judges.injection import seal
-from evalkit.judges.judge import Ask, PairVerdict, draft_of
+from evalkit.judges.judge import Ask
 from evalkit.judges.verdict import Reading
 from evalkit.records import Case, Finish, Message, Reply, Request, ScoreStatus, Verdict
-from evalkit.scorers.answer import expects_refusal
 from evalkit.scorers.thinking import visible_text
 
 __all__ = [
     "Asked",
-    "DraftJudge",
     "FileJudge",
     "ask_model",
-    "no_answer",
     "prepare",
     "unread",
     "verdict_of",
@@ -203,7 +200,8 @@ def verdict_of(
 ) -> Verdict:
     """A reading as a verdict, with every flag and the raw text."""
     changed = any("schema" in c or "response_format" in c for c in reply.changes)
-    flags = dict.fromkeys([*asked.flags, *reading.flags, *(["no_schema"] if changed else [])])
+    no_schema = ("no_schema",) if changed else ()
+    flags = dict.fromkeys((*asked.flags, *reading.flags, *no_schema))
     unsaid = "the judge cannot tell" if value is None and not reading.reason else ""
     reason = "; ".join(r for r in (reading.reason, unsaid, asked.note) if r)
     return Verdict(
@@ -224,7 +222,11 @@ class FileJudge:
     """A judge file with a model behind it; the kinds differ in what they ask and read."""
 
     file: JudgeFile
-    kind: ClassVar[str] = ""
+
+    @property
+    def kind(self) -> str:
+        """The file's kind."""
+        return self.file.kind
 
     @property
     def name(self) -> str:
@@ -265,104 +267,3 @@ class FileJudge:
         """("same_family",) when a draft's recorded model is of the judge's own family."""
         kin = any(d.model and family_of(d.model) == self.family for d in drafts)
         return ("same_family",) if kin and self.family else ()
-
-
-class DraftJudge(FileJudge):
-    """A judge of one draft at a time: `criteria` and `scale` say what is asked, read and lowest."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The keys of what `judge` returns."""
-        return (self.name,)
-
-    def prepared(self, case: Case, reply: Reply, repeat: int) -> Asked:
-        """The request about one draft."""
-        raise NotImplementedError
-
-    def read(self, asked: Asked, reply: Reply) -> dict[str, Verdict]:
-        """The judge's reply as verdicts."""
-        raise NotImplementedError
-
-    def lowest(self) -> str:
-        """The label of a draft that is no answer."""
-        raise NotImplementedError
-
-    def requests(self, case: Case, reply: Reply, repeat: int = 0) -> list[Request]:
-        """The calls that `judge` would send: none when the draft settles it."""
-        if no_answer(self.file, case, reply):
-            return []
-        asked = self.prepared(case, reply, repeat)
-        return [] if asked.too_long else [asked.request]
-
-    async def judge(
-        self, case: Case, reply: Reply, ask: Ask, repeat: int = 0
-    ) -> dict[str, Verdict]:
-        """Judge one draft; one verdict per name.
-
-        Args:
-            case: The case the draft answers.
-            reply: The draft. Empty and refused ones get the lowest verdict without a call.
-            ask: Sends a request; the client's `ask`.
-            repeat: The judge's own repeat, 0 unless its stability is measured.
-        """
-        if kind := no_answer(self.file, case, reply):
-            words = {"no_answer": "the draft is empty", "refusal": "the draft is a refusal"}[kind]
-            flags, label = ("settled", kind), self.lowest()
-            settled = Verdict(0.0, label, reason=words, flags=flags, judge_hash=self.hash)
-            return dict.fromkeys(self.names, settled)
-        asked = self.prepared(case, reply, repeat)
-        said = await ask_model(asked, ask, self.hash)
-        if isinstance(said, Verdict):
-            return dict.fromkeys(self.names, said)
-        return self.read(asked, said)
-
-    def pair_requests(
-        self,
-        case: Case,
-        a: Reply,
-        b: Reply,
-        repeat: int = 0,
-        *,
-        one_order: bool = False,
-        seed: int = 0,
-    ) -> list[Request]:
-        """Not for this kind; see `compare`."""
-        raise JudgeError(self._not_pairwise())
-
-    async def compare(
-        self,
-        case: Case,
-        a: Reply,
-        b: Reply,
-        ask: Ask,
-        repeat: int = 0,
-        *,
-        one_order: bool = False,
-        seed: int = 0,
-        names: Sequence[str] = (),
-    ) -> PairVerdict:
-        """Not for this kind.
-
-        Raises:
-            JudgeError: Always; two drafts are compared by a judge of kind pairwise.
-        """
-        raise JudgeError(self._not_pairwise())
-
-    def _not_pairwise(self) -> str:
-        return f"judge {self.name} is of kind {self.kind}; comparing drafts needs kind pairwise."
-
-
-def no_answer(file: JudgeFile, case: Case, reply: Reply) -> str:
-    """Why the draft needs no judge: "no_answer" or "refusal", else "".
-
-    A refusal goes to the judge where the case expects one or the judge file asks for them.
-    """
-    draft = draft_of(reply)
-    if reply.refused or _refusal(draft):
-        wanted = expects_refusal(case) or file.refusals == "judge"
-        return "" if wanted and draft else "refusal"
-    return "" if draft else "no_answer"
-
-
-def _refusal(text: str) -> bool:
-    return False

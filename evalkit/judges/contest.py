@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evalkit.judges.judge import Ask, Judge, PairVerdict
+from evalkit.judges.judge import BOTH_ORDERS, Ask, Judge, Pairing, PairVerdict
 from evalkit.records import Case, Reply, Request, Row
 
 __all__ = ["Match", "Matches", "contest", "contest_requests", "matches"]
@@ -51,14 +51,10 @@ def _by_key(rows: Sequence[Row]) -> Mapping[tuple[str, int], Reply]:
     return {(r.case_id, r.repeat): r.reply for r in rows if r.reply is not None}
 
 
-def contest_requests(
-    found: Matches, judge: Judge, *, one_order: bool = False, seed: int = 0
-) -> list[Request]:
+def contest_requests(found: Matches, judge: Judge, how: Pairing = BOTH_ORDERS) -> list[Request]:
     """Every call the contest would send, for the price shown before it."""
     return [
-        request
-        for m in found.pairs
-        for request in judge.pair_requests(m.case, m.a, m.b, one_order=one_order, seed=seed)
+        request for m in found.pairs for request in judge.pair_requests(m.case, m.a, m.b, how=how)
     ]
 
 
@@ -66,9 +62,8 @@ async def contest(
     found: Matches,
     judge: Judge,
     ask: Ask,
+    how: Pairing = BOTH_ORDERS,
     *,
-    one_order: bool = False,
-    seed: int = 0,
     on_done: Callable[[PairVerdict], None] | None = None,
 ) -> tuple[PairVerdict, ...]:
     """Judge every pair; the results keep the order of `found.pairs` and the rows' own repeats.
@@ -78,7 +73,7 @@ async def contest(
     """
 
     async def one(m: Match) -> PairVerdict:
-        verdict = await judge.compare(m.case, m.a, m.b, ask, one_order=one_order, seed=seed)
+        verdict = await judge.compare(m.case, m.a, m.b, ask, how=how)
         verdict = replace(verdict, repeat=m.repeat)
         if on_done:
             on_done(verdict)

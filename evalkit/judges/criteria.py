@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from evalkit.judges.asking import Asked, DraftJudge, prepare, verdict_of
+from evalkit.judges.asking import Asked, prepare, verdict_of
+from evalkit.judges.draft import DraftJudge
 from evalkit.judges.judge import draft_of
 from evalkit.judges.verdict import read_criteria
 from evalkit.records import Case, Reply, Verdict
@@ -26,8 +27,6 @@ _CLOSING = {
 
 class CriteriaJudge(DraftJudge):
     """One call per draft; a verdict per criterion: 1 yes, 0 no, *cannot tell* unscored."""
-
-    kind: ClassVar[str] = "criteria"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,7 +10,16 @@ from evalkit.judges.file import family_of
 from evalkit.records import Case, Reply, Request, Verdict
 from evalkit.scorers.thinking import visible_text
 
-__all__ = ["Ask", "Judge", "PairVerdict", "draft_of", "position_of", "same_family"]
+__all__ = [
+    "BOTH_ORDERS",
+    "Ask",
+    "Judge",
+    "PairVerdict",
+    "Pairing",
+    "draft_of",
+    "position_of",
+    "same_family",
+]
 
 Ask = Callable[[Request], Awaitable[Reply]]
 
@@ -65,6 +74,23 @@ class PairVerdict:
         return tuple(
             v.label if v.value is not None and v.label else "invalid" for v in self.verdicts
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """How two drafts are compared.
+
+    `one_order` is the exploratory mode: one random order, half the price, labelled so. `seed`
+    decides the call order, and the order shown in exploratory mode. `names` are masked beside the
+    drafts' own models.
+    """
+
+    one_order: bool = False
+    seed: int = 0
+    names: tuple[str, ...] = ()
+
+
+BOTH_ORDERS = Pairing()
 
 
 def position_of(verdict: Verdict) -> str:
@@ -131,29 +157,13 @@ class Judge(Protocol):
         ...
 
     def pair_requests(
-        self,
-        case: Case,
-        a: Reply,
-        b: Reply,
-        repeat: int = 0,
-        *,
-        one_order: bool = False,
-        seed: int = 0,
+        self, case: Case, a: Reply, b: Reply, repeat: int = 0, how: Pairing = BOTH_ORDERS
     ) -> list[Request]:
         """The calls that `compare` would send."""
         ...
 
     async def compare(
-        self,
-        case: Case,
-        a: Reply,
-        b: Reply,
-        ask: Ask,
-        repeat: int = 0,
-        *,
-        one_order: bool = False,
-        seed: int = 0,
-        names: Sequence[str] = (),
+        self, case: Case, a: Reply, b: Reply, ask: Ask, repeat: int = 0, how: Pairing = BOTH_ORDERS
     ) -> PairVerdict:
         """Judge two drafts of one case."""
         ...

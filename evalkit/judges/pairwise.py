@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import ClassVar
 
 from evalkit.errors import JudgeError
 from evalkit.judges.asking import Asked, FileJudge, ask_model, prepare, verdict_of
-from evalkit.judges.judge import Ask, Judge, PairVerdict, draft_of, position_of
+from evalkit.judges.judge import (
+    BOTH_ORDERS,
+    Ask,
+    Judge,
+    Pairing,
+    PairVerdict,
+    draft_of,
+    position_of,
+)
 from evalkit.judges.masking import Masked, mask, names_of, subject_of
 from evalkit.judges.verdict import read_pairwise
 from evalkit.records import Case, Reply, Request, Verdict
@@ -44,8 +51,6 @@ _VALUES = {"first": 1.0, "tie": 0.5, "second": 0.0}
 class PairwiseJudge(FileJudge):
     """Compares two drafts of one case; templates see them as `draft_a` (shown first), `draft_b`."""
 
-    kind: ClassVar[str] = "pairwise"
-
     @property
     def names(self) -> tuple[str, ...]:
         """The judge's name: the one thing it says."""
@@ -72,34 +77,17 @@ class PairwiseJudge(FileJudge):
         )
 
     def pair_requests(
-        self,
-        case: Case,
-        a: Reply,
-        b: Reply,
-        repeat: int = 0,
-        *,
-        one_order: bool = False,
-        seed: int = 0,
-        names: Sequence[str] = (),
+        self, case: Case, a: Reply, b: Reply, repeat: int = 0, how: Pairing = BOTH_ORDERS
     ) -> list[Request]:
         """The calls that `compare` would send, in its random order; none for settled drafts."""
-        if settle(case, a, b, judge=self, repeat=repeat, names=names):
+        if settle(case, a, b, judge=self, repeat=repeat, names=how.names):
             return []
-        asked = self._prepared(case, a, b, repeat, names)
-        orders = call_order(case, repeat, seed, one_order=one_order)
+        asked = self._prepared(case, a, b, repeat, how.names)
+        orders = call_order(case, repeat, how)
         return [asked[o].request for o in orders if not asked[o].too_long]
 
     async def compare(
-        self,
-        case: Case,
-        a: Reply,
-        b: Reply,
-        ask: Ask,
-        repeat: int = 0,
-        *,
-        one_order: bool = False,
-        seed: int = 0,
-        names: Sequence[str] = (),
+        self, case: Case, a: Reply, b: Reply, ask: Ask, repeat: int = 0, how: Pairing = BOTH_ORDERS
     ) -> PairVerdict:
         """Which of two drafts is better.
 
@@ -109,14 +97,12 @@ class PairwiseJudge(FileJudge):
             b: The other.
             ask: Sends a request; the client's `ask`.
             repeat: The judge's own repeat, 0 unless its stability is measured.
-            one_order: Exploratory: one random order only, half the price, labelled so.
-            seed: Decides the call order, and the order shown in exploratory mode.
-            names: Names to mask beside the drafts' own models.
+            how: One order or both, the seed of the call order, names to mask.
         """
-        if done := settle(case, a, b, judge=self, repeat=repeat, names=names):
+        if done := settle(case, a, b, judge=self, repeat=repeat, names=how.names):
             return done
-        asked = self._prepared(case, a, b, repeat, names)
-        orders = call_order(case, repeat, seed, one_order=one_order)
+        asked = self._prepared(case, a, b, repeat, how.names)
+        orders = call_order(case, repeat, how)
         said = await asyncio.gather(
             *(self._verdict(asked[o], ask) for o in orders), return_exceptions=True
         )
@@ -171,11 +157,11 @@ class PairwiseJudge(FileJudge):
         return verdict_of(reading, _VALUES.get(reading.label or ""), asked, said, self.hash)
 
 
-def call_order(case: Case, repeat: int, seed: int, *, one_order: bool = False) -> list[str]:
+def call_order(case: Case, repeat: int, how: Pairing) -> list[str]:
     """The two orders in random sequence, the same for the same seed, case and repeat."""
     orders = ["ab", "ba"]
-    random.Random(f"{seed}:{case.id}:{repeat}").shuffle(orders)
-    return orders[:1] if one_order else orders
+    random.Random(f"{how.seed}:{case.id}:{repeat}").shuffle(orders)
+    return orders[:1] if how.one_order else orders
 
 
 def _masked(case: Case, a: Reply, b: Reply, names: Sequence[str]) -> tuple[Masked, Masked]:
@@ -280,8 +266,7 @@ async def tournament(
     *,
     baseline: str | None = None,
     repeat: int = 0,
-    one_order: bool = False,
-    seed: int = 0,
+    how: Pairing = BOTH_ORDERS,
 ) -> Tournament:
     """Several drafts of one case: each against each, or each against the baseline.
 
@@ -300,20 +285,9 @@ async def tournament(
         if baseline is None
         else [(name, baseline) for name in names if name != baseline]
     )
+    how = replace(how, names=(*how.names, *names))
     verdicts = await asyncio.gather(
-        *(
-            judge.compare(
-                case,
-                drafts[x],
-                drafts[y],
-                ask,
-                repeat,
-                one_order=one_order,
-                seed=seed,
-                names=names,
-            )
-            for x, y in pairs
-        )
+        *(judge.compare(case, drafts[x], drafts[y], ask, repeat, how) for x, y in pairs)
     )
     games = zip(pairs, verdicts, strict=True)
     return Tournament(case.id, tuple((x, y, v) for (x, y), v in games))

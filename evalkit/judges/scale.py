@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from evalkit.judges.asking import Asked, DraftJudge, prepare, verdict_of
+from evalkit.judges.asking import Asked, prepare, verdict_of
+from evalkit.judges.draft import DraftJudge
 from evalkit.judges.judge import draft_of
 from evalkit.judges.verdict import read_scale
 from evalkit.records import Case, Reply, Verdict
@@ -26,8 +25,6 @@ _CLOSING = {
 
 class ScaleJudge(DraftJudge):
     """One call per draft; the verdict's label is the level, its value (level - lo) / (hi - lo)."""
-
-    kind: ClassVar[str] = "scale"
 
     def lowest(self) -> str:
         """A draft that is no answer gets the lowest level."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
 
 from evalkit.hashing import short_hash
-from evalkit.judges.judge import Ask, Judge, PairVerdict, draft_of
+from evalkit.judges.judge import BOTH_ORDERS, Ask, Judge, Pairing, PairVerdict, draft_of
 from evalkit.judges.pairwise import pair_verdict, settle
 from evalkit.records import Case, Reply, Request, Verdict
 
@@ -37,21 +37,38 @@ class TrivialJudge:
 
     criteria: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[int, str] = field(default_factory=dict)
-    kind: ClassVar[str] = ""
+    rule: ClassVar[str] = ""
     version: ClassVar[int] = 1
-    model: ClassVar[str] = ""
-    family: ClassVar[str] = ""
-    may_abstain: ClassVar[bool] = False
+
+    @property
+    def kind(self) -> str:
+        """Its rule, as in `JUDGES`."""
+        return self.rule
+
+    @property
+    def model(self) -> str:
+        """None."""
+        return ""
+
+    @property
+    def family(self) -> str:
+        """None."""
+        return ""
+
+    @property
+    def may_abstain(self) -> bool:
+        """Never."""
+        return False
 
     @property
     def name(self) -> str:
         """Its rule."""
-        return self.kind.replace("_", "-")
+        return self.rule.replace("_", "-")
 
     @property
     def hash(self) -> str:
         """Rule, version and settings; the scale is the other judge's."""
-        return short_hash([self.kind, self.version, self.settings()])
+        return short_hash([self.rule, self.version, self.settings()])
 
     def settings(self) -> Mapping[str, float]:
         """What else decides its verdicts."""
@@ -79,14 +96,7 @@ class TrivialJudge:
         return []
 
     def pair_requests(
-        self,
-        case: Case,
-        a: Reply,
-        b: Reply,
-        repeat: int = 0,
-        *,
-        one_order: bool = False,
-        seed: int = 0,
+        self, case: Case, a: Reply, b: Reply, repeat: int = 0, how: Pairing = BOTH_ORDERS
     ) -> list[Request]:
         """None: it asks no model."""
         return []
@@ -107,19 +117,10 @@ class TrivialJudge:
         return dict.fromkeys(self.names, Verdict(value, label, why, judge_hash=self.hash))
 
     async def compare(
-        self,
-        case: Case,
-        a: Reply,
-        b: Reply,
-        ask: Ask,
-        repeat: int = 0,
-        *,
-        one_order: bool = False,
-        seed: int = 0,
-        names: Sequence[str] = (),
+        self, case: Case, a: Reply, b: Reply, ask: Ask, repeat: int = 0, how: Pairing = BOTH_ORDERS
     ) -> PairVerdict:
         """Both orders, merged as any judge's; `ask` is not used."""
-        if done := settle(case, a, b, judge=self, repeat=repeat, names=names):
+        if done := settle(case, a, b, judge=self, repeat=repeat, names=how.names):
             return done
         values = {"first": 1.0, "tie": 0.5, "second": 0.0}
         verdicts: dict[str, Verdict] = {}
@@ -132,7 +133,7 @@ class TrivialJudge:
 class AlwaysFirst(TrivialJudge):
     """Prefers the draft shown first; alone, every draft gets yes, or the middle level."""
 
-    kind: ClassVar[str] = "always_first"
+    rule: ClassVar[str] = "always_first"
 
     def merit(self, case: Case, reply: Reply, repeat: int) -> tuple[float, str]:
         """Always one half."""
@@ -148,7 +149,7 @@ class LongerWins(TrivialJudge):
     """Prefers the longer draft; alone, a draft of `full_chars` characters earns everything."""
 
     full_chars: int = 1200
-    kind: ClassVar[str] = "longer_wins"
+    rule: ClassVar[str] = "longer_wins"
 
     def settings(self) -> Mapping[str, float]:
         """The length that earns everything."""
@@ -171,7 +172,7 @@ class SeededRandom(TrivialJudge):
     """A coin per draft or ordered pair, the same for the same seed, text and repeat."""
 
     seed: int = 0
-    kind: ClassVar[str] = "random"
+    rule: ClassVar[str] = "random"
 
     def settings(self) -> Mapping[str, float]:
         """The seed."""
@@ -199,7 +200,7 @@ class LexicalOverlap(TrivialJudge):
     the case's context, material or, where it has neither, inputs.
     """
 
-    kind: ClassVar[str] = "lexical"
+    rule: ClassVar[str] = "lexical"
 
     def merit(self, case: Case, reply: Reply, repeat: int) -> tuple[float, str]:
         """Mean best similarity, and the sentence that supports the draft most."""

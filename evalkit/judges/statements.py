@@ -1,0 +1,104 @@
+"""What a reply in prose states: its final verdict, its [[label]], which draft it calls better.
+
+A justification is prose too: what it states is held against the verdict beside it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from evalkit.judges.labels import NOUN, NOUN_ZH
+
+__all__ = [
+    "bracketed",
+    "conclusions_in",
+    "final_values",
+    "marked_values",
+    "positions_in",
+    "scores_in",
+    "states_tie",
+]
+
+_MARKED = re.compile(
+    r"^[ \t#>*_-]*(?P<final>(?:final|overall|my|最终|最后)[ \t]*)?"
+    r"(?P<word>verdict|decision|judge?ment|score|rating|grade|winner|preference|answer"
+    r"|结论|判断|判定|评分|得分|裁定)\**[ \t]*(?:is\b[ \t]*)?[:：=]\**[ \t]*(?P<value>\S[^\n]*)",
+    re.I | re.M,
+)
+_FINAL = re.compile(
+    r"(?:final|overall|最终)\s*(?:verdict|decision|judge?ment|score|rating|判断|结论|评分)"
+    r"\**\s*(?:is\b)?\s*[:：=]?\**\s*(?P<value>\S[^\n]*)",
+    re.I,
+)
+_BRACKETS = re.compile(r"\[\[\s*([^\[\]]{1,20}?)\s*\]\]")
+_BETTER = re.compile(
+    r"(?P<if>\b(?:if|whether|why|unless|did|had)\s+)?"
+    rf"(?:\b{NOUN}\s*[(\[]?|{NOUN_ZH}\s*[(（]?)\s*(?P<id>[ab12])\b\s*[)\]）]?\s*"
+    r"(?:is\s+(?:(?:the|a|clearly|overall|much|slightly|far|marginally|therefore|thus)\s+)*"
+    r"(?:better|superior|preferable|preferred|stronger|best|winner)\b|更好|更优|胜出)",
+    re.I,
+)
+_PREFER = re.compile(
+    rf"\b(?:i|we)\s+(?:would\s+)?(?:prefer|choose|pick)\s+(?:the\s+)?{NOUN}?\s*"
+    r"[(\[]?(?P<id>[ab12])\b",
+    re.I,
+)
+_TIE = re.compile(
+    r"\bboth\b[^.\n]{0,60}\bequally (?:good|bad|well|strong|weak|valid)\b"
+    r"|\b(?:it is|it's|call it) a tie\b|(?:不分上下|难分高下|一样好)",
+    re.I,
+)
+_CONCLUDES = re.compile(
+    r"(?:\b(?:so|therefore|thus|hence|verdict|answer|conclusion)\b[\s,:]*"
+    r"(?:(?:the\s+)?(?:verdict|answer)\s*)?(?:is\b|must be\b)?[\s:]*[\"'*]*\b(?P<en>yes|no)\b"
+    r"(?!\s+\w*\s*(?:doubt|need|reason))"
+    r"|(?:因此|所以|结论|答案|判断)[\s,，:：]*(?:是|为)?[\s:：]*[\"“]?(?P<zh>是|否)(?![\w]))",
+    re.I,
+)
+_SCORE = re.compile(
+    r"\b(?:score|rating|grade|level)\b\s*(?:of|is|:|=|would be|should be)?\s*(\d+(?:\.\d+)?)\b"
+    r"|(?<![\d.])(\d+(?:\.\d+)?)\s*(?:/|out of)\s*\d+",
+    re.I,
+)
+
+
+def final_values(text: str) -> list[str]:
+    """What follows "final verdict" and the like, anywhere."""
+    return [m["value"] for m in _FINAL.finditer(text)]
+
+
+def marked_values(text: str) -> list[str]:
+    """What follows "Verdict:" at the start of a line.
+
+    A bare "Answer:" may be the judge's own answer to the question, so it does not count.
+    """
+    found = _MARKED.finditer(text)
+    return [m["value"] for m in found if m["word"].lower() != "answer" or m["final"]]
+
+
+def bracketed(text: str) -> list[str]:
+    """What stands in double brackets."""
+    return _BRACKETS.findall(text)
+
+
+def positions_in(text: str) -> set[str]:
+    """The places ("first", "second") whose draft a text calls better."""
+    ids = [m["id"] for m in _BETTER.finditer(text) if not m["if"]]
+    ids += [m["id"] for m in _PREFER.finditer(text)]
+    return {"first" if i.lower() in "a1" else "second" for i in ids}
+
+
+def states_tie(text: str) -> bool:
+    """Whether a text calls both drafts equal."""
+    return _TIE.search(text) is not None
+
+
+def conclusions_in(text: str) -> set[str]:
+    """The yes and no that a text concludes with ("so the answer is no")."""
+    said = [m["en"] or m["zh"] for m in _CONCLUDES.finditer(text)]
+    return {{"是": "yes", "否": "no"}.get(word, word.lower()) for word in said}
+
+
+def scores_in(text: str) -> set[float]:
+    """The scores a text names ("a score of 2", "2/5")."""
+    return {float(a or b) for a, b in _SCORE.findall(text)}
