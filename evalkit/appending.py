@@ -18,6 +18,7 @@ def append_lines(
     *,
     head: str = "",
     whole: Callable[[str], bool] = lambda _: False,
+    check: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Append whole lines; concurrent writers lose nothing and mix nothing.
 
@@ -29,12 +30,16 @@ def append_lines(
         lines: The lines, without line ends.
         head: The first line of a new file.
         whole: Tells a complete line from a cut one.
+        check: Is given what the file holds, with no other writer inside; what it raises leaves the
+            file as it was.
 
     Raises:
         OSError: If the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b", buffering=0) as file, _locked(file, fcntl.LOCK_EX):
+        file.seek(0)
+        check(file.read().decode("utf-8", errors="replace"))
         size = _mend_last_line(path, file, whole)
         added = [head, *lines] if head and not size else list(lines)
         file.write("".join(f"{line}\n" for line in added).encode())

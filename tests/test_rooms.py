@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "hashing": {"errors"},
     "records": {"errors", "hashing"},
     "stats": {"errors"},
-    "cases": WORDS,
+    "cases": WORDS | {"stats"},
     "prompts": WORDS | {"cases"},
     "models": WORDS,
     "scorers": WORDS | {"cases"},

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from evalkit.appending import append_lines
 from evalkit.cases.load import parse_cases
 from evalkit.cases.suite import Suite
 from evalkit.errors import CaseError
 from evalkit.hashing import short_hash
 from evalkit.records import Case, Document
 
-__all__ = ["StratumShare", "add_case", "append_lines", "composition", "locked"]
+__all__ = ["StratumShare", "add_case", "composition"]
 
 
 @dataclass(frozen=True)
@@ -95,39 +93,15 @@ def add_case(
         line = json.dumps(row, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise CaseError(f"{path}: the new case is not JSON: {error}") from None
-    with locked(path) as file:
-        file.seek(0)
-        text = file.read().decode("utf-8-sig")
+    added: list[Case] = []
+
+    def check(text: str) -> None:
         grown = text + ("\n" if text and not text.endswith("\n") else "") + line
-        cases = parse_cases(grown, path, folder=suite.folder, strata=suite.sampling.mix)
-        append_lines(file, [line])
-    return cases[-1]
+        cases = parse_cases(
+            grown.removeprefix("\ufeff"), path, folder=suite.folder, strata=suite.sampling.mix
+        )
+        added.append(cases[-1])
 
-
-@contextmanager
-def locked(path: Path) -> Generator[BinaryIO]:
-    """The file open for reading and appending, with no other process inside.
-
-    The lock is the kernel's and on the file itself: a process that dies lets go, and nothing is
-    left behind. A file that was replaced while we waited is opened again.
-    """
-    import fcntl
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        with path.open("ab+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                yield file
-                return
-
-
-def append_lines(file: BinaryIO, lines: Sequence[str]) -> None:
-    """Append whole lines and wait until the disk has them; a line cut short is ended first."""
-    size = file.seek(0, os.SEEK_END)
-    if size:
-        file.seek(size - 1)
-        lines = ["", *lines] if file.read(1) != b"\n" else lines
-    file.write("".join(f"{line}\n" for line in lines).encode())
-    file.flush()
-    os.fsync(file.fileno())
+    # The check reads every line, so a last one without its end is whole.
+    append_lines(path, [line], whole=lambda _: True, check=check)
+    return added[0]

@@ -11,17 +11,16 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Literal
 
 from evalkit.cases.problems import did_you_mean
 from evalkit.errors import UsageError
 from evalkit.records import Case
+from evalkit.stats.strata import allocate
 
-__all__ = ["Allocation", "Sample", "allocate", "draw"]
+__all__ = ["Allocation", "Sample", "draw"]
 
 Allocation = Literal["proportional", "equal"]
-_LEAST = 2  # a variance needs two cases of a stratum
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def draw(
     else:
         if n is not None and n < 1:
             raise UsageError(f"a sample of {n} holds no case; ask for at least one")
-        sizes = allocate(population, total if n is None else n, method=allocation, weights=weights)
+        sizes = _allocated(population, total if n is None else n, allocation, mix)
         warnings += _short(population, sizes, n, allocation)
         allocation_name = allocation
     chosen = _choose(cases, sizes, seed)
@@ -108,47 +107,17 @@ def draw(
     )
 
 
-def allocate(
-    population: Mapping[str, int],
-    n: int,
-    *,
-    method: Allocation = "proportional",
-    weights: Mapping[str, float] | None = None,
+def _allocated(
+    population: Mapping[str, int], n: int, allocation: Allocation, mix: Mapping[str, float] | None
 ) -> dict[str, int]:
-    """How many cases each stratum gives to a sample of `n`; sums to min(n, all cases).
-
-    Quotas are n times the weight (proportional; by default the share of cases) or n / H (equal),
-    rounded by largest remainders, ties to the earlier stratum. Each stratum gives at least two (or
-    all it has) and at most all; what that frees or takes goes by the largest gap to the quota.
-
-    Raises:
-        UsageError: If `n` is less than the sum of the least each stratum must give.
-    """
-    if method not in ("proportional", "equal"):
-        raise UsageError(f"allocation {method!r} is not known; use 'proportional' or 'equal'")
-    n = min(n, sum(population.values()))
-    least = {h: min(_LEAST, size) for h, size in population.items()}
-    if n < sum(least.values()):
+    if allocation not in ("proportional", "equal"):
+        raise UsageError(f"allocation {allocation!r} is not known; use 'proportional' or 'equal'")
+    least = sum(min(2, size) for size in population.values())
+    if n < least:
         raise UsageError(
-            f"a sample of {n} is too small for {len(population)} strata: "
-            f"two of each make {sum(least.values())}"
+            f"a sample of {n} is too small for {len(population)} strata: two of each make {least}"
         )
-    shares = {
-        h: Fraction(1) if method == "equal" else Fraction(str(weights[h] if weights else size))
-        for h, size in population.items()
-    }
-    quota = {h: n * share / sum(shares.values()) for h, share in shares.items()}
-    sizes = {h: int(q) for h, q in quota.items()}
-    spare = n - sum(sizes.values())
-    for h in sorted(quota, key=lambda h: sizes[h] - quota[h])[:spare]:  # a stable sort keeps ties
-        sizes[h] += 1
-    sizes = {h: min(max(k, least[h]), population[h]) for h, k in sizes.items()}
-    while (gap := n - sum(sizes.values())) != 0:
-        step = 1 if gap > 0 else -1
-        room = [h for h in sizes if least[h] <= sizes[h] + step <= population[h]]
-        best = max(room, key=lambda h: step * (quota[h] - sizes[h]))
-        sizes[best] += step
-    return sizes
+    return allocate(n, population, mix, method=allocation)
 
 
 def _population(cases: Sequence[Case], mix: Mapping[str, float] | None) -> dict[str, int]:

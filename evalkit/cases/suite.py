@@ -122,7 +122,7 @@ class Suite:
 
 
 def _named_files(suite: Suite) -> Iterator[tuple[str, str]]:
-    """Files of the suite that a criterion's settings name, alone or by folder, with their hashes."""
+    """The files and folders of the suite that settings name, each file with its hash."""
     root = suite.folder.resolve()
     for value in (v for c in suite.criteria for v in c.settings.values()):
         if not isinstance(value, str) or not re.fullmatch(r"[\w./ -]{1,200}", value):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from evalkit.cases.growth import StratumShare, add_case, append_lines, composition, locked
+from evalkit.cases.growth import StratumShare, add_case, composition
 from evalkit.cases.load import load_cases
 from evalkit.cases.suite import Suite, load_suite
 from evalkit.errors import CaseError
@@ -33,10 +34,9 @@ min = 0.9
 @pytest.fixture
 def suite(tmp_path: Path) -> Suite:
     (tmp_path / "suite.toml").write_text(TOML, encoding="utf-8")
-    rows = [
-        f'{{"id": "{h}-1", "stratum": "{h}", "inputs": {{"q": "?"}}}}' for h in ("easy", "hard")
-    ]
-    (tmp_path / "cases.jsonl").write_text("\n".join(rows), encoding="utf-8")  # no last line end
+    rows = [{"id": f"{h}-1", "stratum": h, "inputs": {"q": "?"}} for h in ("easy", "hard")]
+    lines = "\n".join(map(json.dumps, rows))  # the last line has no end
+    (tmp_path / "cases.jsonl").write_text(lines, encoding="utf-8")
     return load_suite(tmp_path)
 
 
@@ -103,18 +103,6 @@ def test_several_writers_lose_nothing_and_leave_nothing_behind(suite: Suite) -> 
     questions = [case.inputs["q"] for case in load_cases(suite.folder / "cases.jsonl")]
     assert sorted(questions[2:]) == sorted(f"{n}.{i}" for n in range(3) for i in range(15))
     assert sorted(p.name for p in suite.folder.iterdir()) == ["cases.jsonl", "suite.toml"]
-
-
-def test_a_file_replaced_while_we_waited_is_the_one_that_is_written(tmp_path: Path) -> None:
-    path = tmp_path / "labels" / "a.jsonl"
-    with locked(path) as file:
-        append_lines(file, ["one"])
-    new = tmp_path / "new"
-    new.write_text("zero", encoding="utf-8")
-    new.replace(path)
-    with locked(path) as file:
-        append_lines(file, ["two", "three"])
-    assert path.read_text(encoding="utf-8") == "zero\ntwo\nthree\n"
 
 
 def test_composition_says_what_is_missing_for_the_intended_mix() -> None:

