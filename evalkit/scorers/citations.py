@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import ClassVar
 
 from evalkit.records import Case, Finding, Reply, Score
+from evalkit.scorers.answer import no_answer
 from evalkit.scorers.latex import Tex, looks_like_tex, parse
-from evalkit.scorers.scorer import no_answer
 from evalkit.scorers.tex_dialect import is_cite
 from evalkit.scorers.thinking import masked_text
 

@@ -1,8 +1,9 @@
 r"""Find the quantities in a text, whatever their notation, and leave out the digits that are none.
 
 1,234.5 and 1 234.5 and `9{,}500`; 1.2e-3, $1.2\times10^{-3}$, 10⁻³; `\num{}`, `\SI{}{}`,
-`\qty{}{}`; 12 % ; -3.5 and −3.5; the range 3--5; 1.23(4) and 1.23 ± 0.04. Section and figure numbers, dates,
-list labels, citation years, identifiers, exponents, indices, addresses and listings are no data.
+`\qty{}{}`; 12 % ; -3.5 and −3.5; the range 3--5; 1.23(4) and 1.23 ± 0.04. Section and figure
+numbers, dates, list labels, citation years, identifiers, exponents, indices, addresses and
+listings are no data.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from typing import ClassVar
 
 from evalkit.errors import ScorerError
 from evalkit.records import Case, Finding, Reply, Score
+from evalkit.scorers.answer import no_answer
 from evalkit.scorers.citations import Citations, trace_citations
 from evalkit.scorers.number_reading import Number, numbers_in, read
-from evalkit.scorers.scorer import no_answer
 from evalkit.scorers.thinking import masked_text
 
 __all__ = ["SourcedNumbers", "Trace", "TracedNumber", "trace_sources"]
