@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evalkit.judges.contest import contest, contest_requests
+from evalkit.judges.contest import contest, contest_requests, matches, preference, swap_report
 from evalkit.judges.criteria import CriteriaJudge
 from evalkit.judges.file import JudgeFile, parse_judge_file, read_judge_file
 from evalkit.judges.judge import Ask, Judge, Pairing, PairVerdict, same_family
@@ -36,9 +36,12 @@ __all__ = [
     "contest",
     "contest_requests",
     "load_judge",
+    "matches",
     "panel",
     "parse_judge_file",
+    "preference",
     "same_family",
+    "swap_report",
     "template_path",
     "tournament",
     "trivial_judges",

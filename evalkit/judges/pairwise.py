@@ -22,8 +22,9 @@ from evalkit.judges.judge import (
 from evalkit.judges.masking import Masked, mask, names_of, subject_of
 from evalkit.judges.verdict import read_pairwise
 from evalkit.records import Case, Reply, Request, Verdict
+from evalkit.stats.pairwise import Outcome, merge_orders
 
-__all__ = ["PairwiseJudge", "Tournament", "merge_orders", "pair_verdict", "settle", "tournament"]
+__all__ = ["PairwiseJudge", "Tournament", "pair_verdict", "settle", "tournament"]
 
 _BRIEF = {
     "en": (
@@ -196,25 +197,6 @@ def settle(
     )
 
 
-def merge_orders(ab: str, ba: str) -> tuple[str | None, str]:
-    """Winner and reason from what was said of the order (a, b) and of (b, a).
-
-    Args:
-        ab: "first", "second", "tie" or "invalid" when a was shown first.
-        ba: The same when b was shown first.
-
-    Returns:
-        "a", "b", "tie" or None, and "agree", "tie_both", "tie_flip", "tie_half" or "invalid".
-    """
-    one = {"first": "a", "second": "b", "tie": "tie"}.get(ab)
-    other = {"first": "b", "second": "a", "tie": "tie"}.get(ba)
-    if one is None or other is None:
-        return None, "invalid"
-    if one == other:
-        return (one, "tie_both") if one == "tie" else (one, "agree")
-    return "tie", "tie_half" if "tie" in (one, other) else "tie_flip"
-
-
 def pair_verdict(
     judge: Judge,
     case: Case,
@@ -227,18 +209,19 @@ def pair_verdict(
     """The verdicts of one or both orders ("ab", "ba") as one, by the swap protocol."""
     orders = tuple(o for o in ("ab", "ba") if o in verdicts)
     said = [verdicts[o] for o in orders]
-    labels = [position_of(v) for v in said]
-    if len(orders) == 2:
-        winner, reason = merge_orders(*labels)
-    else:  # the order that was not asked is taken to agree; the verdict is labelled exploratory
-        mirrored = {"first": "second", "second": "first"}.get(labels[0], labels[0])
-        both = (labels[0], mirrored) if orders == ("ab",) else (mirrored, labels[0])
-        winner, reason = merge_orders(*both)
-        reason = reason if winner is None else "one_order"
+    places = [position_of(v) for v in said]
+    if len(orders) == 1:  # the order that was not asked is taken to agree, and the verdict says so
+        mirrored = {"first": "second", "second": "first"}.get(places[0], places[0])
+        places = [places[0], mirrored] if orders == ("ab",) else [mirrored, places[0]]
+    outcome = merge_orders(*places)
+    winner = None if outcome is Outcome.INVALID else outcome if outcome in ("a", "b") else "tie"
+    reason = "agree" if outcome in ("a", "b") else str(outcome)
+    if len(orders) == 1 and winner:
+        reason = "one_order"
     return PairVerdict(
         case.id,
         repeat,
-        winner,
+        winner and str(winner),
         reason,
         tuple(said),
         orders,
