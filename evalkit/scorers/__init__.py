@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.scorers.contract import JsonContract, SourcesExist, SourcesWithin
+from evalkit.scorers.leftovers import NoBoilerplate, NoLeftovers
+from evalkit.scorers.links import AllowedHosts
+from evalkit.scorers.reference import ExactMatch, NumberMatch, TokenOverlap
 from evalkit.scorers.refusal import NotRefusal
+from evalkit.scorers.retrieval import MeanReciprocalRank, Ndcg, PrecisionAtK, RecallAtK
 from evalkit.scorers.scorer import Scorer, find_scorer, make_scorer, scorer_identity
 from evalkit.scorers.text import Contains, Forbids, Length, Matches, NotTruncated
 
@@ -15,15 +19,25 @@ __all__ = ["SCORERS", "Scorer", "build_scorer", "scorer_hash"]
 
 # The name a suite uses, and its class. A new scorer is a line here.
 SCORERS: dict[str, type] = {
+    "allowed_hosts": AllowedHosts,
     "contains": Contains,
+    "exact_match": ExactMatch,
     "forbids": Forbids,
     "json_contract": JsonContract,
     "length": Length,
     "matches": Matches,
+    "mrr": MeanReciprocalRank,
+    "ndcg": Ndcg,
+    "no_boilerplate": NoBoilerplate,
+    "no_leftovers": NoLeftovers,
     "not_refusal": NotRefusal,
     "not_truncated": NotTruncated,
+    "number_match": NumberMatch,
+    "precision_at_k": PrecisionAtK,
+    "recall_at_k": RecallAtK,
     "sources_exist": SourcesExist,
     "sources_within": SourcesWithin,
+    "token_overlap": TokenOverlap,
 }
 
 
