@@ -97,15 +97,14 @@ def compare_paired(
     m = moments(d)
     flips = sign_flip_p(d, seed=seed)
     low, high = (float(x) for x in t_bounds(m, alpha / 2))
-    method, p, p_mid, state = "paired_t", _two_sided_p(m), None, Status.OK
+    method, p, p_mid = "unseen_case" if m.flat else "paired_t", _two_sided_p(m), None
+    if m.flat:
+        reasons.append("zero_variance")
     if pairs.single_run and pairs.binary:
         gains, losses = int((d > 0).sum()), int((d < 0).sum())
         exact = mcnemar(gains, losses, len(d))
         low, high = tango_interval(gains, losses, len(d), level=conf)
         method, p, p_mid = "mcnemar_tango", exact.p_exact, exact.p_mid
-    elif m.flat:
-        method, state = "unseen_case", Status.DEGENERATE
-        reasons.append("zero_variance")
     direction = direction_of(low, high)
     if method == "mcnemar_tango" and (p <= alpha) != (direction is not Direction.NOT_DISTINGUISHED):
         reasons.append("tests_disagree")
@@ -126,7 +125,7 @@ def compare_paired(
             n_runs=pairs.n_runs,
             n_missing=pairs.n_missing,
             n_invalid=pairs.n_invalid,
-            status=state,
+            status=Status.DEGENERATE if m.flat else Status.OK,
             reasons=tuple(reasons),
             seed=seed,
             extra={
