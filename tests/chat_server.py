@@ -129,6 +129,9 @@ class ChatServer:
 
     def reset(self) -> None:
         """Zero every counter."""
+        if self.process and self.port:
+            urllib.request.urlopen(f"http://127.0.0.1:{self.port}/__reset").close()
+            return
         self.requests = self.answered = self.repeats_after_answer = self.connections = 0
         self.highest = self._in_flight = 0
         self._area = self._first = self._last = 0.0
@@ -304,9 +307,8 @@ class _Connection(asyncio.Protocol):
         if fault in ("500", "503", "529"):
             return Answer(int(fault), {"error": {"message": "on purpose", "type": "server_error"}})
         if fault == "error200":
-            return Answer(
-                200, {"error": {"code": 502, "message": "the host behind gave no answer"}}
-            )
+            error = {"code": 502, "message": "the host behind gave no answer"}
+            return Answer(200, {"error": error}, form=fault)
         if fault == "empty":
             return Answer(200, {"id": "r", "object": "chat.completion", "choices": []}, form=fault)
         if self.server.reply is not None:

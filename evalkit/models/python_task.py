@@ -1,9 +1,9 @@
 """A task in Python: `entry = "my_app.rag:answer"` calls the user's own function.
 
 It is given the case and the prompt, and is plain (it runs in a thread) or async. It returns the
-text, or a dictionary with `text` and, where it has them, `retrieved`, `reasoning`, `usage`, `model`,
-or a `Reply`. Its answers are stored under a key that includes the prompt's hash and the version
-that the user declares.
+text, or a dictionary with `text` and, where it has them, `retrieved`, `reasoning`, `usage` and
+`model`, or a `Reply`. Its answers are stored under a key that includes the prompt's hash and the
+version that the user declares.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from evalkit.models.prices import prompt_tokens
 from evalkit.models.providers import PROVIDERS, Provider, apply_change, respelled
 from evalkit.models.reading import cut_prompt_warning, json_body
 from evalkit.models.redaction import Redactor
-from evalkit.models.transport import network_fault, open_client, proxy_for
+from evalkit.models.transport import network_fault, open_transport, proxy_for
 from evalkit.records import Finish, Reply, Request
 
 __all__ = ["Line", "Network"]
@@ -45,7 +45,7 @@ class Place:
     url: httpx.URL
     headers: httpx.Headers
     limiter: EndpointLimiter
-    http: httpx.AsyncClient
+    transport: httpx.AsyncBaseTransport
     redact: Redactor
     answered: bool = False
 
@@ -181,9 +181,13 @@ class Line:
                 raise CallFault(FaultKind.TIMEOUT, "the run's deadline has passed; it was not sent")
             try:
                 async with asyncio.timeout(patience):
-                    response = await place.http.send(
+                    response = await place.transport.handle_async_request(
                         httpx.Request("POST", place.url, headers=place.headers, content=content)
                     )
+                    try:
+                        await response.aread()
+                    finally:
+                        await response.aclose()
             except TimeoutError:
                 said = f"no whole reply within {patience:.3g} s"
                 raise CallFault(FaultKind.TIMEOUT, said) from None
@@ -223,7 +227,7 @@ class Network:
         self._endpoints, self._redact, self._transport = endpoints, redact, transport
         self._places: dict[str, Place] = {}
         self._lines: dict[str, Line] = {}
-        self._clients: dict[tuple[str | None, str | None], httpx.AsyncClient] = {}
+        self._ways: dict[tuple[str | None, str | None], httpx.AsyncBaseTransport] = {}
         self._opening = asyncio.Lock()
 
     async def line(self, model: str) -> Line:
@@ -251,11 +255,12 @@ class Network:
                 raise ConfigError(f"endpoint {endpoint.name!r} has no base_url and no starter.")
             base_url = await asyncio.to_thread(starter, endpoint)
         url = chat_url(base_url, endpoint.dialect)
-        route = (None if self._transport else proxy_for(url), endpoint.ca_file)
-        if route not in self._clients:
-            self._clients[route] = open_client(
-                proxy=route[0], ca_file=route[1], transport=self._transport
-            )
+        transport = self._transport
+        if transport is None:
+            way = (proxy_for(url), endpoint.ca_file)
+            if way not in self._ways:
+                self._ways[way] = open_transport(proxy=way[0], ca_file=way[1])
+            transport = self._ways[way]
         headers = {
             "accept": "application/json",
             "accept-encoding": "gzip, deflate",
@@ -268,12 +273,12 @@ class Network:
             httpx.URL(url),
             httpx.Headers(headers),
             EndpointLimiter(endpoint),
-            self._clients[route],
+            transport,
             self._redact,
         )
 
     async def aclose(self) -> None:
         """Close all connections."""
-        for client in self._clients.values():
-            await client.aclose()
+        for transport in self._ways.values():
+            await transport.aclose()
         await asyncio.sleep(0)  # lets the closed transports say goodbye

@@ -19,32 +19,29 @@ from httpx_aiohttp import AiohttpTransport
 from evalkit.errors import ConfigError
 from evalkit.models.faults import CallFault, FaultKind
 
-__all__ = ["network_fault", "open_client", "proxy_for"]
+__all__ = ["network_fault", "open_transport", "proxy_for"]
 
 _log = logging.getLogger("evalkit.models")
 # The limiter bounds the calls, so the pool must not (0 is no bound).
 _LIMITS = httpx.Limits(max_connections=0, keepalive_expiry=30.0)
 
 
-def open_client(
-    *,
-    proxy: str | None = None,
-    ca_file: str | None = None,
-    transport: httpx.AsyncBaseTransport | None = None,
-) -> httpx.AsyncClient:
-    """A client for all calls that go this way.
+def open_transport(
+    *, proxy: str | None = None, ca_file: str | None = None
+) -> httpx.AsyncBaseTransport:
+    """The way for all calls through this proxy and with this trust.
+
+    A transport rather than a whole `httpx.AsyncClient`: cookies, redirects and the client's own
+    logging are not wanted here, and cost as much again as everything else this room does.
 
     Args:
         proxy: Address of a proxy (`proxy_for`).
         ca_file: Certificates to trust instead of the system's.
-        transport: Takes the place of the network, for tests.
 
     Raises:
         ConfigError: If the CA file or the proxy's address cannot be used.
     """
-    way = transport or AiohttpTransport(verify=_trust(ca_file), limits=_LIMITS, proxy=_proxy(proxy))
-    # no timeout here: each attempt has one deadline, over everything
-    return httpx.AsyncClient(transport=way, trust_env=False, timeout=None)
+    return AiohttpTransport(verify=_trust(ca_file), limits=_LIMITS, proxy=_proxy(proxy))
 
 
 def proxy_for(url: str) -> str | None:
