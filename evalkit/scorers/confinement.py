@@ -7,6 +7,7 @@ cases no network, a process tree of its own, a file tree of its own that holds w
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -165,10 +166,8 @@ def _watch(
 ) -> Ended:
     pause = 0.01
     while True:
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=max(0.0, min(pause, deadline - time.monotonic())))
-        except subprocess.TimeoutExpired:
-            pass
         if _overflows(folder, limits.output_mb * _MEGABYTE):
             return Ended.OUTPUT
         if process.returncode is not None:
@@ -198,11 +197,10 @@ def _overflows(folder: Path, limit: int) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
+    if process.returncode is None:  # its process namespace dies with it
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _mounts(readable: Sequence[Path | tuple[Path, str]]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The first error of a TeX run in one sentence, with the Debian package that helps where one does."""
+"""The first error of a TeX run in one sentence, naming the Debian package that helps."""
 
 from __future__ import annotations
 
