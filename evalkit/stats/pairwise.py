@@ -234,6 +234,9 @@ def win_rate(
     low, high = (min(max((float(x) + 1) / 2, 0.0), 1.0) for x in t_bounds(m, (1 - level) / 2))
     flat = bool(m.flat)
     reasons = (("zero_variance",) if flat else ()) + (("n_lt_30",) if n < 30 else ())
+    # wins, losses and ties alone: flipping signs is the exact sign test of the decided pairs
+    plain = clusters is None and bool(np.all((kept == 0.5) | (np.abs(kept - 0.5) == 0.5)))
+    p_flip = p_sign if plain else sign_flip_p(d)
     return Interval(
         float(units.mean()),
         low,
@@ -247,7 +250,7 @@ def win_rate(
         Status.DEGENERATE if flat else Status.OK,
         reasons,
         bounds=bounds,
-        extra={"se": float(m.se) / 2, "p_sign": p_sign, "p_signflip": sign_flip_p(d)},
+        extra={"se": float(m.se) / 2, "p_sign": p_sign, "p_signflip": p_flip},
     )
 
 

@@ -26,8 +26,10 @@ __all__ = [
 
 
 class ReconstructionVerdict(StrEnum):
-    """PASS and FAIL; NOT_ASSESSABLE: too few pairs; BROKEN: missing pairs; CONFOUNDED: a trivial
-    rule passes the same pairs, so that they cannot tell the judge from it.
+    """What known pairs showed of a judge.
+
+    NOT_ASSESSABLE: too few pairs. BROKEN: missing pairs decide. CONFOUNDED: a trivial rule passes
+    the same pairs, so that they cannot tell the judge from it.
     """
 
     PASS = "PASS"
