@@ -151,9 +151,7 @@ class AllowedHosts:
 
     def allows(self, link: Link) -> bool:
         """Whether a link leads to an allowed host, however it is read."""
-        allowed = {host_of(entry) for entry in self.hosts}
-        listed = {(link.host, ""), (link.host, link.port)} & allowed
-        return bool(link.host and listed) and not link.rival
+        return _allowed(link, {host_of(entry) for entry in self.hosts})
 
     def __call__(self, case: Case, reply: Reply) -> Score:
         """Score one reply; each link to another host is a finding."""
@@ -165,7 +163,8 @@ class AllowedHosts:
             links.append(link)
             if len(links) > _MAX_LINKS:
                 return Score(0.0, f"more than {_MAX_LINKS} links")
-        wrong = [link for link in links if not self.allows(link)]
+        allowed = {host_of(entry) for entry in self.hosts}
+        wrong = [link for link in links if not _allowed(link, allowed)]
         if not wrong:
             return Score(1.0, f"{len(links)} links, all to allowed hosts" if links else "no link")
         findings = tuple(
@@ -176,6 +175,11 @@ class AllowedHosts:
         shown = ", ".join(list(hosts)[:5])
         reason = f"{len(wrong)} of {len(links)} links lead elsewhere: {shown}"
         return Score(0.0, reason, findings=findings)
+
+
+def _allowed(link: Link, allowed: set[tuple[str, str]]) -> bool:
+    listed = {(link.host, ""), (link.host, link.port)} & allowed
+    return bool(link.host and listed) and not link.rival
 
 
 def _leads(link: Link) -> str:

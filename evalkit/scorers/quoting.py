@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["blank_code", "blank_comments", "blank_quotes"]
+__all__ = ["blank_code", "blank_comments", "blank_quotes", "comments_of"]
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
 _ENVIRONMENT = re.compile(r"\\(begin|end)\{(verbatim\*?|Verbatim|lstlisting|minted|comment)\}")
@@ -30,7 +30,12 @@ def blank_code(text: str) -> str:
 
 def blank_comments(text: str) -> str:
     """The text with its TeX comments blanked out; in prose a percent sign is one."""
-    return (_COMMENT if _TEX.search(text) else _LINE_COMMENT).sub(_blanked, text)
+    return _comments(text).sub(_blanked, text)
+
+
+def comments_of(text: str) -> list[str]:
+    """The TeX comments of a text: what `blank_comments` blanks out."""
+    return [found[0] for found in _comments(text).finditer(text)]
 
 
 def blank_quotes(text: str) -> str:
@@ -40,6 +45,10 @@ def blank_quotes(text: str) -> str:
     if whole is None:
         return _SAID.sub(_blanked, text)
     return text
+
+
+def _comments(text: str) -> re.Pattern[str]:
+    return _COMMENT if _TEX.search(text) else _LINE_COMMENT
 
 
 def _pairs(mark: re.Pattern[str], text: str) -> list[tuple[int, int]]:
