@@ -137,8 +137,9 @@ def parse_prompt(text: str, name: str, *, path: Path | None = None) -> Prompt:
     if body[: marks[0].start() if marks else None].strip():
         raise PromptError(f"{where}: text before the first part; parts begin '# system', '# user'")
     parts: dict[str, str] = {}
-    for mark, after in zip(marks, [*marks[1:], None], strict=True):
-        role, inside = mark[1], body[mark.end() : after.start() if after else None]
+    ends = [*(mark.start() for mark in marks[1:]), len(body)]
+    for mark, end in zip(marks, ends, strict=False):
+        role, inside = mark[1], body[mark.end() : end]
         if role in parts:
             raise PromptError(f"{where}: the part '# {role}' stands twice")
         parts[role] = inside.strip("\n")
