@@ -14,13 +14,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from io import BytesIO
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import ClassVar
 
-from evalkit.hashing import clean_text
 from evalkit.records import Case, Finding, Reply, Score, ScoreStatus
 from evalkit.scorers.answer import no_answer
-from evalkit.scorers.confinement import Ended, Limits, confinement, read_regular, run_confined
+from evalkit.scorers.confinement import (
+    Ended,
+    Limits,
+    confinement,
+    read_regular,
+    run_confined,
+    write_inside,
+)
 from evalkit.scorers.report import whole_report
 from evalkit.scorers.tex_log import first_error, forbidden_act
 
@@ -84,7 +90,7 @@ def compiles(
     with tempfile.TemporaryDirectory(prefix="evalkit-tex-", ignore_cleanup_errors=True) as place:
         folder = Path(place)
         for name, content in {**(files or {}), f"{_NAME}.tex": tex}.items():
-            _write(folder, name, content)
+            write_inside(folder, name, content)
         outcome = run_confined(
             jail,
             ["/usr/bin/xelatex", "-no-shell-escape", "-interaction=nonstopmode",
@@ -144,17 +150,6 @@ def _tex_places(engine: str) -> tuple[Path | tuple[Path, str], ...]:
         if found := shutil.which(name):
             programs.append((Path(found), f"/usr/bin/{name}"))
     return (*programs, *dict.fromkeys(p for p in places if p.is_dir()))
-
-
-def _write(folder: Path, name: str, content: str | bytes) -> None:
-    """Write one file below the folder; a name that leads out of it is left out."""
-    relative = PurePosixPath(name)
-    if relative.is_absolute() or ".." in relative.parts or not relative.parts or "\0" in name:
-        return
-    path = folder.joinpath(*relative.parts)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = content if isinstance(content, bytes) else clean_text(content).encode()
-    path.write_bytes(data)
 
 
 def _silent_end(log: str, returncode: int, stderr: str) -> str:

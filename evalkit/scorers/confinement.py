@@ -19,9 +19,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-__all__ = ["Ended", "Jail", "Limits", "Outcome", "confinement", "read_regular", "run_confined"]
+from evalkit.hashing import clean_text
+
+__all__ = [
+    "WORK",
+    "Ended",
+    "Jail",
+    "Limits",
+    "Outcome",
+    "confinement",
+    "read_regular",
+    "run_confined",
+    "write_inside",
+]
 
 WORK = "/job"  # the writable folder, as the confined program sees it
 MAX_FILES = 500
@@ -159,6 +171,17 @@ def read_regular(path: Path, limit: int) -> bytes | None:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return None
         return stream.read(limit)
+
+
+def write_inside(folder: Path, name: str, content: str | bytes) -> None:
+    """Write one file below the folder; a name that leads out of it is left out."""
+    relative = PurePosixPath(name)
+    if relative.is_absolute() or ".." in relative.parts or not relative.parts or "\0" in name:
+        return
+    path = folder.joinpath(*relative.parts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = content if isinstance(content, bytes) else clean_text(content).encode()
+    path.write_bytes(data)
 
 
 def _watch(

@@ -128,11 +128,8 @@ def _columns(text: str) -> list[str]:
         line = line.strip("\ufeff# \t")
         if line:
             cells = [c.strip().strip("\"'") for c in re.split(r"[,;\t]", line)]
-            return (
-                []
-                if any(re.fullmatch(r"[-+]?[\d.]+(?:[eE][-+]?\d+)?", c) for c in cells)
-                else cells
-            )
+            holds_data = any(re.fullmatch(r"[-+]?[\d.]+(?:[eE][-+]?\d+)?", c) for c in cells)
+            return [] if holds_data else cells
     return []
 
 

@@ -23,24 +23,8 @@ from evalkit.scorers.report import sections, tex_of, whole_report
 __all__ = ["CHECKS", "Check", "Report", "ReportScore", "report_score"]
 
 _TABLES = ("tabular", "tabular*", "tabularx", "longtable", "tabu", "tblr")
-_EQUATIONS = frozenset(
-    [
-        "\\[",
-        "equation",
-        "equation*",
-        "align",
-        "align*",
-        "gather",
-        "gather*",
-        "multline",
-        "multline*",
-        "eqnarray",
-        "eqnarray*",
-        "displaymath",
-        "flalign",
-        "flalign*",
-    ]
-)
+_PLAIN_EQUATIONS = ("equation", "align", "gather", "multline", "eqnarray", "flalign")
+_EQUATIONS = {"\\[", "displaymath", *_PLAIN_EQUATIONS, *(f"{n}*" for n in _PLAIN_EQUATIONS)}
 _UNCERTAINTY = re.compile(
     r"\b(?:uncertaint(?:y|ies)|error (?:analysis|budget|bars?|propagation|estimates?)"
     r"|(?:systematic|statistical|random|measurement|standard) (?:errors?|deviations?)"
