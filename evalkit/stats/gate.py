@@ -116,7 +116,7 @@ def relative_verdict(
     """Is the candidate at most `margin` worse than the baseline on the same cases?
 
     See `relative_decisions` for the rule. BROKEN: no pair, more than 5 % of the observations of
-    both sides missing, or missing data that decide (the candidate's missing set to the lowest and
+    either side missing, or missing data that decide (the candidate's missing set to the lowest and
     the baseline's to the highest score, and the other way round).
 
     Args:

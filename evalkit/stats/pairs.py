@@ -26,7 +26,8 @@ class Pairs:
     `ids` names the first case of each unit. The `n_without_*` count cases that left because that
     side had no valid run, `only_*` are cases the other side does not know (`allow_partial`),
     `n_copies` cases merged with an identical one. `planned` and `n_missing` count observations of
-    both sides; `var_within_*` are the run variances for a sample size.
+    both sides, `missing_share` is that of the side that misses more; `var_within_*` are the run
+    variances for a sample size.
     """
 
     ids: tuple[Hashable, ...]
@@ -37,6 +38,7 @@ class Pairs:
     n_missing: int = 0
     n_invalid: int = 0
     planned: int = 0
+    missing_share: float = 0.0
     n_without_baseline: int = 0
     n_without_candidate: int = 0
     only_baseline: tuple[Hashable, ...] = ()
@@ -53,11 +55,6 @@ class Pairs:
     def differences(self) -> Floats:
         """Candidate minus baseline on [-1, 1], one per unit."""
         return self.candidate - self.baseline
-
-    @property
-    def missing_share(self) -> float:
-        """Missing among planned observations of both sides."""
-        return self.n_missing / max(self.planned, 1)
 
     @property
     def span(self) -> float:
@@ -118,7 +115,7 @@ def pair_up(
         observe([side[k] for k in ids], status=_of(status, ids), score_range=score_range)
         for side, status in zip(sides, (baseline_status, candidate_status), strict=True)
     ]
-    missing_before = sum(s.n_missing for s in seen)
+    n_missing, missing_share = sum(s.n_missing for s in seen), max(s.missing_share for s in seen)
     if missing != "drop":
         for_baseline, for_candidate = ("highest", "lowest")[:: 1 if missing == "worst" else -1]
         seen = [seen[0].filled(for_baseline), seen[1].filled(for_candidate)]
@@ -137,7 +134,8 @@ def pair_up(
         candidate=merged[1],
         score_range=seen[0].score_range,
         n_runs=int(sum(s.valid[both].sum() for s in seen)),
-        n_missing=missing_before,
+        n_missing=n_missing,
+        missing_share=missing_share,
         n_invalid=sum(s.n_invalid for s in seen),
         planned=int(sum(s.planned.sum() for s in seen)),
         n_without_baseline=int((~there[0]).sum()),
