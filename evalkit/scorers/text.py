@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from evalkit.errors import ScorerError
 from evalkit.records import Case, Finding, Reply, Score
 from evalkit.scorers.answer import Answer, answer_of, expected_texts, no_answer
+from evalkit.scorers.json_reader import read_json
 from evalkit.scorers.thinking import visible_text
 
 __all__ = ["Contains", "Forbids", "Length", "Matches", "NotTruncated", "find_text", "visible_text"]
@@ -74,10 +76,24 @@ class _Wanted:
             texts += more
         return texts
 
-    def places(self, answer: Answer, text: str) -> list[tuple[int, int]]:
-        return find_text(
-            answer.text, text, ignore_case=self.ignore_case, whole_words=self.whole_words
-        )
+    def found(self, forms: list[Answer], text: str, message: str) -> list[Finding]:
+        """Its places in the first form of the answer that holds it."""
+        for form in forms:
+            places = find_text(
+                form.text, text, ignore_case=self.ignore_case, whole_words=self.whole_words
+            )
+            if places:
+                return [form.finding(f"{message}: {text!r}", *place) for place in places]
+        return []
+
+    def forms(self, case: Case, reply: Reply) -> list[Answer] | Score:
+        """The answer as it stands and, where it is JSON, its texts without JSON's escapes."""
+        answer = answer_of(case, reply, self.field)
+        if isinstance(answer, Score):
+            return answer
+        if self.field or "\\" not in answer.text:
+            return [answer]
+        return [answer, Answer("\n".join(_strings(read_json(reply.text).value)), placed=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,15 +118,13 @@ class Contains(_Wanted):
     def __call__(self, case: Case, reply: Reply) -> Score:
         """Score one reply; each text found is a finding."""
         wanted = self.wanted(case)
-        answer = answer_of(case, reply, self.field)
-        if isinstance(answer, Score):
-            return answer
+        forms = self.forms(case, reply)
+        if isinstance(forms, Score):
+            return forms
         if not wanted:
             return Score(1.0, "this case asks for no text")
-        places = {text: self.places(answer, text) for text in wanted}
-        findings = tuple(
-            answer.finding(f"found {text!r}", *found[0]) for text, found in places.items() if found
-        )
+        places = {text: self.found(forms, text, "found") for text in wanted}
+        findings = tuple(found[0] for found in places.values() if found)
         missing = [text for text, found in places.items() if not found]
         if not missing:
             return Score(1.0, f"found {_named(wanted)}", findings=findings)
@@ -138,17 +152,15 @@ class Forbids(_Wanted):
     def __call__(self, case: Case, reply: Reply) -> Score:
         """Score one reply; each place of a forbidden text is a finding."""
         forbidden = self.wanted(case)
-        answer = answer_of(case, reply, self.field)
-        if isinstance(answer, Score):
-            return answer
-        found = [(text, place) for text in forbidden for place in self.places(answer, text)]
+        forms = self.forms(case, reply)
+        if isinstance(forms, Score):
+            return forms
+        places = {text: self.found(forms, text, "forbidden") for text in forbidden}
+        found = [text for text in places if places[text]]
         if not found:
-            return Score(1.0, f"none of {len(forbidden)} forbidden texts found")
-        findings = tuple(
-            answer.finding(f"forbidden: {text!r}", *place) for text, place in found[:_MAX_FINDINGS]
-        )
-        texts = list(dict.fromkeys(text for text, _ in found))
-        return Score(0.0, f"found {_named(texts)}", findings=findings)
+            return Score(1.0, f"none of {len(places)} forbidden texts found")
+        findings = [finding for text in found for finding in places[text]]
+        return Score(0.0, f"found {_named(found)}", findings=tuple(findings[:_MAX_FINDINGS]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +279,19 @@ class NotTruncated:
 def count_words(text: str) -> int:
     """Words of a text: runs of letters and digits, and each CJK character."""
     return sum(1 for _ in _WORD.finditer(text))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Every text inside a JSON value; the reader bounds how deep it is."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in cast("dict[str, Any]", value).items():
+            yield key
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in cast("list[Any]", value):
+            yield from _strings(inner)
 
 
 def _named(texts: tuple[str, ...] | list[str]) -> str:
