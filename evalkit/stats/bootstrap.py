@@ -20,6 +20,7 @@ __all__ = [
     "bca_interval",
     "bootstrap_mean_interval",
     "bootstrap_means",
+    "has_spread",
     "percentile_interval",
     "resample_counts",
 ]
@@ -58,6 +59,13 @@ def bootstrap_means(values: Any, draws: int, rng: np.random.Generator) -> Floats
         picks = rng.integers(0, n, (size, n), dtype=np.int32)
         out[start : start + size] = x[picks].mean(axis=1)
     return out
+
+
+def has_spread(resampled: Any) -> bool:
+    """False when all defined draws are equal: such a bootstrap is no interval."""
+    draws = np.asarray(resampled, dtype=float)
+    draws = draws[~np.isnan(draws)]
+    return bool(draws.size and np.ptp(draws) > 1e-12)
 
 
 def percentile_interval(resampled: Any, level: float = 0.95) -> tuple[float, float]:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import StatsError
+from evalkit.stats.bootstrap import has_spread, percentile_interval, resample_counts
 from evalkit.stats.intervals import unseen_share
 from evalkit.stats.observations import check_conf
 from evalkit.stats.quantiles import normal_tail
 from evalkit.stats.ratings import Rounding, Scale, half_up
 from evalkit.stats.result import Interval, Status
-from evalkit.stats.table_bootstrap import percentile_ends
 
 __all__ = ["BandPair", "Ceiling", "band_auc", "find_ceiling"]
 
@@ -88,18 +88,16 @@ def band_auc(
     up_counts = np.bincount(at[len(a) :], minlength=len(values))
     estimate = float(_auc(low_counts[None], up_counts[None])[0])
     rng = np.random.default_rng(seed)
-    drawn = _auc(
-        rng.multinomial(len(a), low_counts / len(a), size=n_boot),
-        rng.multinomial(len(b), up_counts / len(b), size=n_boot),
-    )
-    low, high = percentile_ends(drawn, level)
+    drawn = _auc(resample_counts(low_counts, n_boot, rng), resample_counts(up_counts, n_boot, rng))
+    low, high = percentile_interval(drawn, level)
     method, status, reasons = "bootstrap_percentile", Status.OK, ()
     if estimate in (0.0, 1.0):
         tail = (1 - level) / 4  # either band may hide what it did not show
         inner = (1 - unseen_share(len(a), tail)) * (1 - unseen_share(len(b), tail))
         low, high = (inner, 1.0) if estimate == 1.0 else (0.0, 1 - inner)
         method, status, reasons = "unseen_case", Status.DEGENERATE, ("perfect_separation",)
-    elif math.isnan(low):
+    elif not has_spread(drawn):
+        low = high = math.nan
         status, reasons = Status.DEGENERATE, ("zero_variance",)
     n = len(a) + len(b)
     p = _mann_whitney_p(estimate * len(a) * len(b), low_counts + up_counts, len(a), len(b))

@@ -16,12 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import StatsError
+from evalkit.stats.bootstrap import (
+    bca_interval,
+    has_spread,
+    percentile_interval,
+    resample_counts,
+)
 from evalkit.stats.correlation import fisher_ends
 from evalkit.stats.intervals import unseen_share
 from evalkit.stats.observations import check_conf
 from evalkit.stats.ratings import PairedRatings, Rounding, pair_ratings
 from evalkit.stats.result import Interval, Status
-from evalkit.stats.table_bootstrap import bca_ends, draw_counts, percentile_ends
 
 __all__ = [
     "Weighting",
@@ -118,21 +123,21 @@ def bootstrap_kappa(
     kappa; where every table gives the same kappa the ends are NaN (`zero_variance`).
     """
     pairs = pair_ratings(human, judge, categories, rounding=rounding)
-    table, k = pairs.table().ravel(), pairs.scale.size
-    point = kappa_interval(pairs, weighting, level=level)
+    table, point = pairs.table(), kappa_interval(pairs, weighting, level=level)
     if not point.defined:
         return point
-
-    def statistic(counts: Floats) -> Floats:
-        return kappa_of_tables(counts.reshape(*counts.shape[:-1], k, k), weighting)
-
-    values = statistic(draw_counts(table, n_boot, seed))
-    low, high = (
-        bca_ends(point.estimate, values, table, statistic, level)
-        if bca
-        else percentile_ends(values, level)
-    )
-    flat = math.isnan(low)
+    drawn = resample_counts(table, n_boot, np.random.default_rng(seed))
+    values = kappa_of_tables(drawn, weighting)
+    flat = not has_spread(values)
+    low = high = math.nan
+    if not flat and bca:
+        left, times = _one_left_out(table)
+        defined = values[~np.isnan(values)]
+        low, high = bca_interval(
+            point.estimate, defined, kappa_of_tables(left, weighting), times, level=level
+        )
+    elif not flat:
+        low, high = percentile_interval(values, level)
     return Interval(
         point.estimate,
         low,
@@ -249,6 +254,14 @@ def kappa_interval(pairs: PairedRatings, weighting: Weighting, *, level: float =
     if se < 1e-12 or kappa < -1 + 1e-12:
         return answer(kappa, se=se, status=Status.DEGENERATE, reasons=("zero_variance",))
     return answer(kappa, fisher_ends(kappa, se / (1 - kappa * kappa), level), se)
+
+
+def _one_left_out(table: Floats) -> tuple[Floats, Floats]:
+    """The tables with one item left out, one per occupied cell, and how many items each is for."""
+    rows, columns = np.nonzero(table)
+    left = np.repeat(table[None], len(rows), axis=0)
+    left[np.arange(len(rows)), rows, columns] -= 1
+    return left, table[rows, columns]
 
 
 def _constant(table: Floats) -> tuple[str, ...]:

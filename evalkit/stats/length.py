@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import StatsError
 from evalkit.stats.agreement import mean_bias
+from evalkit.stats.bootstrap import percentile_interval
 from evalkit.stats.correlation import partial_spearman
 from evalkit.stats.pairwise import win_rate
 from evalkit.stats.result import Interval, Status
-from evalkit.stats.table_bootstrap import percentile_ends
 
 __all__ = [
     "LengthControl",
@@ -111,7 +111,7 @@ def length_controlled_win_rate(
     low, high, reasons = math.nan, math.nan, ("separated",)
     if not separated[0]:
         values = _resampled(x, s, _units(prompts, kept), fit[0], n_boot, seed)
-        (low, high), reasons = percentile_ends(values, level), ()
+        (low, high), reasons = percentile_interval(values, level), ()
     controlled = Interval(
         float(_sigmoid(fit[0, 0])),
         low,

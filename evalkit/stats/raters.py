@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import StatsError
+from evalkit.stats.bootstrap import has_spread, percentile_interval, resample_counts
 from evalkit.stats.kappa import Weighting, disagreement
 from evalkit.stats.observations import check_conf
 from evalkit.stats.ratings import Scale
 from evalkit.stats.result import Interval, Status
-from evalkit.stats.table_bootstrap import draw_counts, percentile_ends
 
 __all__ = ["fleiss_kappa", "gwet_ac1", "gwet_ac2", "krippendorff_alpha"]
 
@@ -72,7 +72,9 @@ def krippendorff_alpha(
     share = items.kinds / (items.kinds.sum(1) - 1)[:, None]
     own = share[:, :, None] * np.eye(scale.size)
     together = items.kinds[:, :, None] * share[:, None, :] - own
-    drawn = draw_counts(items.times, n_boot, seed) @ together.reshape(len(share), -1)
+    drawn = resample_counts(items.times, n_boot, np.random.default_rng(seed)) @ together.reshape(
+        len(share), -1
+    )
     values = _alpha(drawn.reshape(n_boot, scale.size, scale.size), scale, distance)
     return _interval(estimate, values, given, seed, level, "krippendorff_alpha")
 
@@ -252,7 +254,7 @@ class _Items:
         estimate = float(statistic(self.times)) if self.given.n_items else math.nan
         values = None
         if n_boot > 0 and not math.isnan(estimate):
-            values = statistic(draw_counts(self.times, n_boot, seed))
+            values = statistic(resample_counts(self.times, n_boot, np.random.default_rng(seed)))
         return _interval(estimate, values, self.given, seed, level, name)
 
 
@@ -269,10 +271,10 @@ def _interval(
         status, reasons = Status.UNDEFINED, ("undefined",)
     elif values is None:
         reasons = ("no_bootstrap",)
+    elif has_spread(values):
+        low, high = percentile_interval(values, level)
     else:
-        low, high = percentile_ends(values, level)
-        if math.isnan(low):
-            status, reasons = Status.DEGENERATE, ("zero_variance",)
+        status, reasons = Status.DEGENERATE, ("zero_variance",)
     return Interval(
         estimate,
         low,
