@@ -127,7 +127,7 @@ def bootstrap_kappa(
     if not point.defined:
         return point
     drawn = resample_counts(table, n_boot, np.random.default_rng(seed))
-    values = kappa_of_tables(drawn, weighting)
+    values = kappa_of_tables(drawn.astype(np.float64), weighting)  # whole numbers multiply slowly
     flat = not has_spread(values)
     low = high = math.nan
     if not flat and bca:

@@ -247,6 +247,11 @@ class _Items:
         kinds, times = np.unique(usable, axis=0, return_counts=True)
         return _Items(kinds, times.astype(np.float64), given)
 
+    def resampled(self, n_boot: int, seed: int) -> Floats:
+        """(n_boot, P) how often each pattern came, items drawn with replacement."""
+        drawn = resample_counts(self.times, n_boot, np.random.default_rng(seed))
+        return drawn.astype(np.float64)
+
     def bootstrapped(
         self, statistic: Callable[[Floats], Floats], n_boot: int, seed: int, level: float, name: str
     ) -> Interval:
@@ -254,7 +259,7 @@ class _Items:
         estimate = float(statistic(self.times)) if self.given.n_items else math.nan
         values = None
         if n_boot > 0 and not math.isnan(estimate):
-            values = statistic(resample_counts(self.times, n_boot, np.random.default_rng(seed)))
+            values = statistic(self.resampled(n_boot, seed))
         return _interval(estimate, values, self.given, seed, level, name)
 
 
