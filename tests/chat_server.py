@@ -33,6 +33,7 @@ import email.utils
 import gzip
 import hashlib
 import json
+import ssl
 import subprocess
 import sys
 import threading
@@ -84,7 +85,10 @@ class ChatServer:
         drip_s: float = 0.2,
         keep: bool = True,
         process: bool = False,
+        host: str = "127.0.0.1",
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        self.host, self.tls = host, tls
         self.latency_s, self.faults, self.fault_attempts = (
             latency_s,
             dict(faults or {}),
@@ -104,7 +108,8 @@ class ChatServer:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http{'s' if self.tls else ''}://{host}:{self.port}/v1"
 
     def stats(self) -> dict[str, Any]:
         """Counters; `repeats_after_answer`: a body asked again after its good reply was sent."""
@@ -180,7 +185,9 @@ class ChatServer:
         async def serve() -> None:
             self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
             self._open: set[_Connection] = set()
-            server = await self._loop.create_server(lambda: _Connection(self), "127.0.0.1", 0)
+            server = await self._loop.create_server(
+                lambda: _Connection(self), self.host, 0, ssl=self.tls
+            )
             self.port = server.sockets[0].getsockname()[1]
             ready.set()
             await self._stop.wait()

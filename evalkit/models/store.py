@@ -29,6 +29,7 @@ __all__ = ["CallStore", "StoreSize"]
 APPLICATION_ID = 0x65766B74  # "evkt"
 VERSION = 1
 _LOCK_TIMEOUT_S = 30.0
+_GATHER_S = 0.003  # while replies come in crowds, a commit waits this long for more of them
 _CHECKED_BYTES = 16 * 2**20  # a larger file is not read through when it is opened
 _SCHEMA = """
 CREATE TABLE replies (
@@ -217,11 +218,13 @@ class CallStore:
     def _write(self) -> None:
         """The writer thread: one transaction for everything that has arrived meanwhile."""
         db: sqlite3.Connection | None = None
-        last = False
+        last = crowded = False
         while not last:
             batch: list[_Write] = []
             reached: list[threading.Event] = []
             item = self._queue.get()
+            if crowded:
+                time.sleep(_GATHER_S)
             while True:
                 if isinstance(item, _Write):
                     batch.append(item)
@@ -233,6 +236,7 @@ class CallStore:
                     item = self._queue.get_nowait()
                 except queue.Empty:
                     break
+            crowded = len(batch) > 1
             outcomes: list[Reply | StoreError]
             try:
                 with self._sentences():
