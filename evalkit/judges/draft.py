@@ -8,6 +8,7 @@ from evalkit.judges.file import JudgeFile
 from evalkit.judges.judge import BOTH_ORDERS, Ask, Pairing, PairVerdict, draft_of
 from evalkit.records import Case, Reply, Request, Verdict
 from evalkit.scorers.answer import expects_refusal
+from evalkit.scorers.refusal import refusal_in
 
 __all__ = ["DraftJudge", "no_answer"]
 
@@ -87,11 +88,7 @@ def no_answer(file: JudgeFile, case: Case, reply: Reply) -> str:
     A refusal goes to the judge where the case expects one or the judge file asks for them.
     """
     draft = draft_of(reply)
-    if reply.refused or _refusal(draft):
+    if reply.refused or refusal_in(draft):
         wanted = expects_refusal(case) or file.refusals == "judge"
         return "" if wanted and draft else "refusal"
     return "" if draft else "no_answer"
-
-
-def _refusal(text: str) -> bool:
-    return False

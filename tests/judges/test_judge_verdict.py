@@ -194,10 +194,32 @@ def test_llmbars_raw_replies_are_read_as_they_were_stated() -> None:
 
 
 WORDS = st.sampled_from(
-    ["yes", "no", "A", "B", "tie", "4", "4/5", "[[A]]", "[[yes]]", "Verdict:", "Final verdict:"]
-    + ["{", "}", '"verdict":', '"score":', '"justification":', '"', ",", "\n", " ", "```"]
-    + ["Output (a) is better", "因此"]
-)
+    [
+        "yes",
+        "no",
+        "A",
+        "B",
+        "tie",
+        "4",
+        "4/5",
+        "[[A]]",
+        "[[yes]]",
+        "Verdict:",
+        "{",
+        "}",
+        '"verdict":',
+        '"score":',
+        '"',
+        ",",
+        "```",
+        "因此",
+        '"justification":',
+        "Final_verdict:",
+        "Output_(a)_is_better",
+        "_",
+        "\n",
+    ]
+).map(lambda word: word.replace("_", " "))
 
 
 @given(st.one_of(st.text(), st.lists(WORDS, max_size=25).map("".join)))
