@@ -6,6 +6,7 @@ the trivial ones, and writes what a licence needs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,7 +115,8 @@ class Admitted:
         why = "; ".join(in_words(reason) for reason in self.reasons)
         name = "QWK" if self.scale else "kappa"
         low, high = self.headline.ci_low, self.headline.ci_high
-        found = f"{name} {self.headline.estimate:.2f} ({low:.2f} to {high:.2f})"
+        ends = "no interval" if math.isnan(low) else f"{low:.2f} to {high:.2f}"
+        found = f"{name} {self.headline.estimate:.2f} ({ends})"
         if not self.headline.defined:
             found = f"{name} not defined"
         return f"{self.judge}: {self.state} - {found}{f'; {why}' if why else ''}. {self.action}"
