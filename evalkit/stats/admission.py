@@ -37,6 +37,7 @@ __all__ = [
     "admit",
     "admit_binary",
     "drift_check",
+    "judge_state",
 ]
 
 
@@ -147,19 +148,14 @@ def admit(
     bounds = agreement(human, judge, categories, **how, n_boot=0, level=1 - 2 * bars.alpha)
     q, low, high = found.qwk.estimate, bounds.qwk.ci_low, bounds.qwk.ci_high
     reasons, needed = [*_not_assessable(found, bars)], None
-    confirmed = False
-    if reasons or math.isnan(q):
-        state = JudgeState.NOT_ASSESSABLE
-    elif q < bars.out:
-        state, confirmed = JudgeState.ELIMINATED, high < bars.out
-        reasons += [] if confirmed else ["elimination_not_confirmed"]
-    elif q >= bars.credible and low >= bars.credible:
-        state, confirmed = JudgeState.CREDIBLE, True
-    else:
-        state = JudgeState.MARGINAL
-        if q >= bars.credible:
-            reasons.append("bar_reached_not_proven")
-            needed = _pairs_needed(found, bars)
+    state, confirmed = JudgeState.NOT_ASSESSABLE, False
+    if not reasons:
+        state, confirmed = judge_state(q, low, high, bars)
+    if state is JudgeState.ELIMINATED and not confirmed:
+        reasons.append("elimination_not_confirmed")
+    if state is JudgeState.MARGINAL and q >= bars.credible:
+        reasons.append("bar_reached_not_proven")
+        needed = _pairs_needed(found, bars)
     diagnosis = _diagnose(state, found.spearman.estimate, bounds.spearman.ci_low, bars)
     action = _ACTIONS.get((state, diagnosis)) or _ACTIONS[state, Diagnosis.NONE]
     if provenance != "human" and state is not JudgeState.ELIMINATED:
@@ -182,6 +178,20 @@ def admit(
         bars=bars,
         agreement=found,
     )
+
+
+def judge_state(q: float, low: float, high: float, bars: Bars) -> tuple[JudgeState, bool]:
+    """The state of a QWK with its one-sided bounds, and whether it is confirmed.
+
+    A NaN bound confirms nothing; without a QWK nothing can be assessed.
+    """
+    if math.isnan(q):
+        return JudgeState.NOT_ASSESSABLE, False
+    if q < bars.out:
+        return JudgeState.ELIMINATED, high < bars.out
+    if q >= bars.credible and low >= bars.credible:
+        return JudgeState.CREDIBLE, True
+    return JudgeState.MARGINAL, False
 
 
 def _not_assessable(found: Agreement, bars: Bars) -> tuple[str, ...]:
