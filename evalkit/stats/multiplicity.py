@@ -78,7 +78,7 @@ def _back(
     raw: np.ndarray, order: np.ndarray, steps: np.ndarray, level: float, method: str
 ) -> Adjusted:
     adjusted = np.full(len(raw), np.nan)
-    adjusted[order] = np.minimum(steps, 1.0)
+    adjusted[order] = np.clip(steps, raw[order], 1.0)  # never below the raw one by rounding
     reject = np.where(np.isnan(adjusted), False, adjusted <= level)
     return Adjusted(
         tuple(raw.tolist()), tuple(adjusted.tolist()), tuple(bool(x) for x in reject), method

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalkit.errors import StatsError
 from evalkit.stats.intervals import cases_to_prove, unseen_share
@@ -56,21 +60,50 @@ def minimum_detectable_effect_exact(
     there, with se > 0 and n >= 2.
     """
     from scipy.optimize import root_scalar
-    from scipy.special import nctdtr
 
     tail = _tail(alpha, power, sided)
-    if not (se > 0 and n >= 2):
-        raise StatsError("a positive standard error and two cases or more are needed.")
+    if not (se > 0 and n >= 2 and power > alpha):
+        raise StatsError("a positive standard error, two cases and a power above alpha are needed.")
     critical = float(t_quantile(n - 1, 1 - tail))
-
-    def missing_power(shift: float) -> float:
-        found = 1 - float(nctdtr(n - 1, shift, critical))
-        if sided == 2:
-            found += float(nctdtr(n - 1, shift, -critical))
-        return found - power
-
     most = 1.5 * (critical + float(t_quantile(n - 1, power))) + 1
-    return root_scalar(missing_power, bracket=(1e-9, most), xtol=1e-13, rtol=1e-14).root * se
+    found = root_scalar(
+        lambda shift: _power_at(shift, critical, n - 1, sided) - power,
+        bracket=(0.0, most),
+        xtol=1e-13,
+        rtol=1e-14,
+    )
+    return found.root * se
+
+
+def _power_at(shift: float, critical: float, df: int, sided: int) -> float:
+    """P(T > critical), or P(|T| > critical), of the noncentral t with this shift.
+
+    Integrates the normal tail over the distribution of s = sd/sigma; the series in scipy.special
+    loses the far tail.
+    """
+    from scipy.special import gammaln, ndtr
+
+    reach = 12 / math.sqrt(2 * df)
+    nodes, weights = _nodes()
+    low, high = max(0.0, 1 - reach), 1 + reach
+    s = (high - low) / 2 * nodes + (high + low) / 2
+    log_density = (
+        math.log(2)
+        + df / 2 * math.log(df / 2)
+        - float(gammaln(df / 2))
+        + (df - 1) * np.log(s)
+        - df * s * s / 2
+    )
+    mass = weights * (high - low) / 2 * np.exp(log_density)
+    beyond = ndtr(shift - critical * s)
+    if sided == 2:
+        beyond = beyond + ndtr(-critical * s - shift)
+    return float(mass @ beyond)
+
+
+@cache
+def _nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return np.polynomial.legendre.leggauss(200)
 
 
 def sample_size(
