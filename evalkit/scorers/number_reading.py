@@ -174,7 +174,8 @@ def _is_sign(shown: str, start: int) -> bool:
 def _is_constant(shown: str, math: Sequence[int], found: re.Match[str]) -> bool:
     """A small integer that belongs to a formula: the 2 and 4 of T² = 4π²L/g, the halves."""
     raw = found["mantissa"] or ""
-    if not raw.isdigit() or len(raw) > 2 or found["percent"] or found["unc"] or found["e"]:
+    scaled = any(found[group] for group in ("percent", "unc", "e", "q", "qs"))
+    if not raw.isdigit() or len(raw) > 2 or scaled:
         return False
     before, after = found.start() - 1, found.end()
     while before >= 0 and math[before] and shown[before] == " ":

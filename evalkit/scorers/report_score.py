@@ -84,7 +84,9 @@ def _skeleton(tex: Tex, bib: str) -> Check:
     if not any(tex.within("document")):
         return Check("skeleton", False, "no \\begin{document}", 0)
     if tex.faults:
-        at, why = tex.faults[0]
+        # what was left open last is the culprit; all around it only seems to be open as well
+        left_open = [fault for fault in tex.faults if fault[1].endswith("never closed")]
+        at, why = left_open[-1] if left_open else tex.faults[0]
         return Check("skeleton", False, f"line {tex.line(at)}: {why}", at)
     return Check("skeleton", True, "class, document and all braces and environments are closed")
 
