@@ -73,6 +73,9 @@ def network_fault(error: Exception) -> CallFault:
     """The fault behind an error of the connection."""
     cause = error.__cause__ or error
     said = str(cause) or type(cause).__name__
+    if isinstance(cause, aiohttp.ClientSSLError):
+        mend = "; ca_file in the endpoint's table names an authority to trust"
+        return CallFault(FaultKind.IMPOSSIBLE, f"no trusted connection: {said}{mend}")
     if isinstance(cause, (aiohttp.ClientConnectorError, httpx.ConnectError, httpx.ProxyError)):
         return CallFault(FaultKind.UNREACHABLE, f"no connection: {said}")
     if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):

@@ -33,7 +33,7 @@ def body_of(case_id: str) -> bytes:
 def asked(
     case_id: str, folder: Path, text: str = "Question?", *, attempts: int = 1
 ) -> tuple[Reply | CallFailed, Reply | None, int]:
-    """The case's body from a real server: what `ask` gave, what the store gives again, calls sent."""
+    """The body from a real server: what `ask` gave, what the store gives again, calls sent."""
     given = GROUP_A[case_id]["input"]
     answer = Answer(given["http_status"], body_of(case_id), given.get("headers", {}))
     request = Request("m/x", (Message("user", text),), max_tokens=256)
