@@ -259,8 +259,11 @@ class _Flattening:
         return [*seen, ((at, around or BREAK), math, False)] if around or not seen else seen
 
     def _check_closed(self, node: Any, closing: str, why: str) -> None:
+        """Note a group that the parser closed on its own: its last child reaches to its end."""
         end = node.pos + node.len
-        if not self.source.endswith(closing, node.pos + 1, end):
+        last = node.nodelist[-1] if node.nodelist else None
+        begin = last.pos + last.len if last is not None else end - len(closing)
+        if "".join(self.source[begin:end].split()) != closing:
             self.faults.append((node.pos, why))
 
     def _record(self, node: Any) -> None:
@@ -271,7 +274,7 @@ class _Flattening:
             return
         arguments = list(node.nodeargd.argnlist or ()) if node.nodeargd is not None else []
         name = node.environmentname
-        self._check_closed(node, "}", f"\\begin{{{name}}} has no \\end{{{name}}}")
+        self._check_closed(node, f"\\end{{{name}}}", f"\\begin{{{name}}} has no \\end{{{name}}}")
         first = node.nodelist[0].pos if node.nodelist else start
         closing = self.source.rfind("\\end", first, end)
         body = self.source[first : closing if closing >= 0 else end]
