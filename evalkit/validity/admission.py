@@ -28,6 +28,8 @@ from evalkit.stats.admission import (
 )
 from evalkit.stats.agreement import Agreement
 from evalkit.stats.binary import binary_agreement
+from evalkit.stats.ceiling import Ceiling, find_ceiling
+from evalkit.stats.recalibration import Recalibration, recalibrate
 from evalkit.stats.result import Interval
 from evalkit.validity.anchors import Anchor, AnchorKind
 from evalkit.validity.licence import Evidence, pin_anchor
@@ -84,7 +86,8 @@ class Admitted:
 
     `ruling` is AUTOMATE, KEEP_HUMAN ... for a yes/no judge, the point ruling for a scale judge.
     `headline` is QWK on a scale, kappa for yes/no. `uses` are the ones a licence may permit.
-    `scale` or `binary` hold every figure behind it.
+    `scale` or `binary` hold every figure behind it. On a scale, `recalibration` has the in-sample
+    and the held-out figure side by side, `ceiling` the bands the judge does not tell apart.
     """
 
     judge: str
@@ -103,6 +106,8 @@ class Admitted:
     warnings: tuple[str, ...]
     scale: Admission | None = None
     binary: BinaryAdmission | None = None
+    recalibration: Recalibration | None = None
+    ceiling: Ceiling | None = None
 
     @property
     def agreement(self) -> Agreement | None:
@@ -240,6 +245,10 @@ def _on_a_scale(line: Admitted, bars: Bars | None, seed: int) -> Admitted:
         rounding="half_up" if between else None,
         seed=seed,
     )
+    if between:
+        human = [_number(line.anchor.band(s.human)) for s in line.scores]
+    numbers = [math.nan if x is None else float(x) for x in judge]
+    ceiling = find_ceiling(human, numbers, categories, seed=seed)
     return replace(
         line,
         state=ruled.state,
@@ -249,8 +258,10 @@ def _on_a_scale(line: Admitted, bars: Bars | None, seed: int) -> Admitted:
         headline=ruled.qwk,
         uses=ruled.uses,
         reasons=ruled.reasons,
-        warnings=(*line.warnings, *_never_given(ruled.agreement)),
+        warnings=(*line.warnings, *_never_given(ruled.agreement), *_not_told_apart(ceiling)),
         scale=ruled,
+        recalibration=recalibrate(human, numbers, categories, seed=seed),
+        ceiling=ceiling,
     )
 
 
@@ -287,6 +298,12 @@ def _never_given(found: Agreement) -> tuple[str, ...]:
     return (f"bands never given: {bands}",) if bands else ()
 
 
+def _not_told_apart(ceiling: Ceiling) -> tuple[str, ...]:
+    if ceiling.band is None:
+        return ()
+    return (f"bands from {ceiling.band} upward are not told apart by this judge",)
+
+
 def _figures(line: Admitted) -> dict[str, Any]:
     if line.binary:
         found = line.binary.agreement
@@ -306,7 +323,19 @@ def _figures(line: Admitted) -> dict[str, Any]:
         "confusion": [list(row) for row in found.confusion],
         "mean_human": found.mean_human,
         "mean_judge": found.mean_judge,
+        "recalibrated": _recalibrated(line.recalibration),
         "unread": found.n_invalid,
+    }
+
+
+def _recalibrated(found: Recalibration | None) -> dict[str, Any] | None:
+    if found is None or found.map is None:
+        return None
+    return {
+        "in_sample": found.qwk_in_sample,
+        "held_out": interval_json(found.qwk_held_out),
+        "optimism": found.optimism,
+        "credible": found.credible,
     }
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "pin_judge",
     "read_licence",
     "revoke_licence",
+    "use_of",
     "write_licence",
 ]
 
@@ -320,6 +321,18 @@ def check_licence(
         )
         return Ruling(True, sentence, licence, tuple(warnings))
     return Ruling(False, f"{sentence}. {mended}", licence, tuple(warnings))
+
+
+def use_of(judge: Judge, criterion: str) -> str:
+    """The use a suite's criterion asks of a judge; what a licence must permit.
+
+    A criteria judge is licensed question by question: the one of the criterion's name, or its only
+    one.
+    """
+    if judge.kind in ("scale", "pairwise"):
+        return judge.kind
+    only = next(iter(judge.criteria)) if len(judge.criteria) == 1 else criterion
+    return f"criterion:{criterion if criterion in judge.criteria else only}"
 
 
 def _licences_of(judge: Judge, suite: Path) -> tuple[list[Licence], str]:
