@@ -28,7 +28,8 @@ _CANNOT = (
 )
 _STRESS = r"(?:in good conscience|simply|really|directly|just|legally|ethically|even|actually|ever)"
 _REFUSES = re.compile(
-    rf"\b(?:I|we)(?: (?:simply|really|just|also|therefore))* ?{_CANNOT},?(?: {_STRESS},?)* {_ACT}"
+    rf"\b(?:I|we)(?: (?:simply|really|just|also|therefore))* ?{_CANNOT},?(?: {_STRESS},?)*"
+    rf" (?:be )?{_ACT}"
     rf"|^\W*(?:(?:sorry|unfortunately|apologies)\W+)?(?:but )?(?:{_CANNOT}|unable to) {_ACT}"
     r"|\b(?:I|we)(?:'ll| will)?(?: must| have to| need to| respectfully)* (?:decline|refuse)\b"
     r"|\bI(?:'d| would) (?:rather|prefer) not\b"
@@ -107,8 +108,8 @@ def refusal_in(text: str) -> Finding | None:
         if (_REFUSES.search(said) and not _LIMIT.search(said)) or (
             _REFUSES_ZH.search(said) and not _LIMIT_ZH.search(said)
         ):
-            at = start + sentence.start()
-            return Finding(said[:200], at, at + len(sentence[0]))
+            at = start + sentence.end() - len(sentence[0].lstrip())
+            return Finding(said[:200], at, at + len(said))
         if not (_COURTESY.search(said) or _COURTESY_ZH.search(said)):
             return None
     return None

@@ -62,6 +62,7 @@ class _Wanted:
                 f"the scorer {self.NAME!r} needs a 'text', 'texts', or 'expected' "
                 "(the key of case.expected that holds them)."
             )
+        self._check((self.text,) if self.text else (), "its 'text'")
         self._check(self.texts, "its 'texts'")
 
     def _check(self, texts: tuple[str, ...], where: str) -> None:
