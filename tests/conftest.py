@@ -10,5 +10,7 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent))
 
 # A property fails for a counterexample, never for a slow machine; the same examples in every run.
-settings.register_profile("evalkit", deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "evalkit", deadline=None, derandomize=True, database=None, max_examples=50
+)
 settings.load_profile("evalkit")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from evalkit.stats.result import Interval
+from evalkit.stats.result import Interval, plain
 
 __all__ = ["Decision", "Direction", "Ruling", "Strictness"]
 
@@ -62,3 +62,7 @@ class Ruling:
     reasons: tuple[str, ...] = ()
     sentence: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for JSON; NaN becomes null."""
+        return plain(asdict(self))

@@ -116,8 +116,8 @@ def observe(
         raise StatsError(f"the score range {score_range} is not a lowest and a higher number.")
     if isinstance(scores, Mapping):
         scores = list(scores.values())
-    if isinstance(scores, np.ndarray) and scores.ndim == 2:
-        values = np.array(scores, dtype=np.float64)
+    values = _table(scores)
+    if values is not None:
         planned = np.ones(values.shape, dtype=bool)
     else:
         rows = [_row(r, i) for i, r in enumerate(scores)]  # pyright: ignore[reportArgumentType]
@@ -174,6 +174,16 @@ def check_conf(name: str, value: float) -> float:
     if not 0.0 < value < 1.0:
         raise StatsError(f"{name} is {value:g}; it must lie strictly between 0 and 1.")
     return float(value)
+
+
+def _table(scores: Any) -> Floats | None:
+    """Scores that already are a rectangle of numbers; None for ragged rows, None or words."""
+    try:
+        found = np.asarray(scores)
+    except ValueError:
+        return None
+    rectangle = found.ndim == 2 and found.dtype.kind in "bif"
+    return found.astype(np.float64) if rectangle else None
 
 
 def _row(row: Any, at: int) -> Floats:

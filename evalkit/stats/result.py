@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Interval", "Status"]
+__all__ = ["Interval", "Status", "plain"]
 
 
 class Status(StrEnum):
@@ -54,14 +54,17 @@ class Interval:
         """Plain values for JSON; NaN becomes null."""
         from dataclasses import asdict
 
-        return {k: _null(v) for k, v in asdict(self).items()}
+        return plain(asdict(self))
 
 
-def _null(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Numbers, words, lists and objects for JSON; NaN, which JSON does not have, becomes null."""
+    if hasattr(value, "tolist"):  # numbers and arrays of numpy
+        value = value.tolist()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {str(k): _null(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_null(v) for v in value]
+        return [plain(v) for v in value]
     return value

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -297,6 +298,19 @@ def test_what_passes_passes_a_wider_margin_and_what_fails_fails_a_narrower(d, ma
         wider = relative_decisions(d, margin + more, strictness=strictness)
         assert here != "PASS" or wider == "PASS"
         assert wider != "FAIL" or here == "FAIL"
+
+
+@BOTH
+def test_a_ruling_is_plain_json_without_nan(strictness) -> None:
+    rulings = [
+        relative_verdict(*application(30), 0.05, strictness=strictness),
+        relative_verdict([], [], 0.05, strictness=strictness),
+        floor_verdict([NAN], 0.5, strictness=strictness),
+        counted_verdict(np.ones((4, 2)), strictness=strictness),
+    ]
+    for ruling in rulings:
+        back = json.loads(json.dumps(ruling.as_json(), allow_nan=False))
+        assert back["decision"] == ruling.decision
 
 
 # --- win rate and families
