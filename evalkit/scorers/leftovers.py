@@ -24,7 +24,7 @@ _LEFTOVER = re.compile(
     r"|(?i:[\[<](?:insert|add|enter|fill in|replace|describe|your|todo|tbd)\b[^\]>\n]{0,80}[\]>])"
     r"|(?i:\[citation needed\])|\?{4,}"
     # what a template leaves behind
-    r"|(?<![\w^}\\])\{\{[-+]?\s*[A-Za-z_][\w.]*(?:\s*\|[^{}\n]{0,80})?\s*[-+]?\}\}|\{%[-+]?\s*(?:if|for|else|endif|endfor|set)\b"
+    r"|(?<![\w^}\\])\{\{[-+]?\s*[A-Za-z_][\w.]+(?:\s*\|[^{}\n]{0,80})?\s*[-+]?\}\}|\{%[-+]?\s*(?:if|for|else|endif|endfor|set)\b"
     r"|<\|(?:im_start|im_end|endoftext|eot_id|end_of_text|begin_of_text|start_header_id|end|assistant|user)\|>"
     r"|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>"
     # Chinese

@@ -9,7 +9,7 @@ __all__ = ["blank_code", "blank_comments", "blank_quotes", "comments_of"]
 _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
 _ENVIRONMENT = re.compile(r"\\(begin|end)\{(verbatim\*?|Verbatim|lstlisting|minted|comment)\}")
 _INLINE = re.compile(
-    r"(?<!`)(`{1,2})(?!`)[^`\n]{1,500}\1(?!`)|\\(?:verb|lstinline)\*?([^\w\s*{])[^\n]{0,500}?\2"
+    r"(?<!`)(`{1,3})(?!`)[^\n]{1,500}?(?<!`)\1(?!`)|\\(?:verb|lstinline)\*?([^\w\s*{])[^\n]{0,500}?\2"
 )
 _COMMENT = re.compile(r"(?<!\\)(?:\\\\)*+%[^\n]*")
 _LINE_COMMENT = re.compile(r"^[ \t]*%[^\n]*", re.MULTILINE)

@@ -19,7 +19,7 @@ _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _TOKEN = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
 _ARTICLES = frozenset({"a", "an", "the"})
 _NUMBER = re.compile(
-    r"(?<![\w.])(?<![\d][-–])(?P<sign>[-+−]?)"
+    r"(?<![\w.])(?P<sign>[-+−]?)"
     r"(?P<whole>[0-9]{1,3}(?:[,\u00a0\u2009\u202f][0-9]{3})+(?![0-9])|[0-9]{1,400}+)"
     r"(?P<rest>(?:\.[0-9]{1,400}+)?(?:[eE][-+−]?[0-9]{1,3}+)?)(?![0-9])"
 )
