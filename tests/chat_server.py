@@ -111,6 +111,10 @@ class ChatServer:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http{'s' if self.tls else ''}://{host}:{self.port}/v1"
 
+    @property
+    def open_connections(self) -> int:
+        return len(self._open)
+
     def stats(self) -> dict[str, Any]:
         """Counters; `repeats_after_answer`: a body asked again after its good reply was sent."""
         if self.process:

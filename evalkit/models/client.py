@@ -244,15 +244,15 @@ class Client:
             reply = await self._sent(line, request, key, purpose)
         else:
             try:
-                reserved = budget.reserve(line.endpoint, request)
+                reserved = await budget.reserve(line.endpoint, request)
             except EvalkitError as error:
                 self._stopped = error
                 raise
             try:
                 reply = await self._sent(line, request, key, purpose)
             except BaseException as error:
-                if isinstance(error, CallFailed) and not error.paid_perhaps:
-                    budget.cancel(reserved)
+                unpaid = isinstance(error, CallFailed) and not error.paid_perhaps
+                budget.settle(reserved, line.endpoint, None, free=unpaid)
                 raise
             budget.settle(reserved, line.endpoint, reply.usage)
         self.spend.add(request.model, purpose, line.endpoint, reply.usage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -135,14 +136,16 @@ class Budget:
     """Lets a call through only while everything sent and under way stays within `max_usd`.
 
     A call under way counts with its upper estimate until its reply says what it used; a reply
-    without usage keeps the estimate.
+    without usage keeps the estimate. A call that does not fit waits for those under way.
     """
 
     def __init__(self, max_usd: float) -> None:
         self.max_usd = max_usd
         self.committed = 0.0
+        self._under_way = 0
+        self._settled = asyncio.Event()
 
-    def reserve(self, endpoint: Endpoint, request: Request) -> float:
+    async def reserve(self, endpoint: Endpoint, request: Request) -> float:
         """Take the upper estimate of one call from the budget, and return it.
 
         Raises:
@@ -160,21 +163,27 @@ class Budget:
                 "states no max_tokens, so its answer may cost anything."
             )
         usd = cost_of(endpoint, prompt_tokens(request), request.max_tokens or 0) or 0.0
-        if self.committed + usd > self.max_usd:
-            raise BudgetReached(
-                f"the budget of ${self.max_usd:g} is reached: ${self.committed:.4f} are spent or "
-                f"under way, and the next call may cost ${usd:.4f}. It was not sent; what arrived "
-                "is kept. Raise the budget to go on."
-            )
+        while self.committed + usd > self.max_usd:
+            if not self._under_way:
+                raise BudgetReached(
+                    f"the budget of ${self.max_usd:g} is reached: ${self.committed:.4f} are spent, "
+                    f"and the next call may cost ${usd:.4f}. It was not sent; what arrived is "
+                    "kept. Raise the budget to go on."
+                )
+            self._settled.clear()
+            await self._settled.wait()
         self.committed += usd
+        self._under_way += 1
         return usd
 
-    def settle(self, reserved: float, endpoint: Endpoint, usage: Usage | None) -> None:
-        """Replace a reservation by what the reply used."""
-        if usage and usage.prompt_tokens is not None and usage.completion_tokens is not None:
+    def settle(
+        self, reserved: float, endpoint: Endpoint, usage: Usage | None, *, free: bool = False
+    ) -> None:
+        """Replace a reservation by what the reply used; by nothing when the call was `free`."""
+        self._under_way -= 1
+        self._settled.set()
+        if free:
+            self.committed -= reserved
+        elif usage and usage.prompt_tokens is not None and usage.completion_tokens is not None:
             self.committed -= reserved
             self.committed += cost_of(endpoint, usage.prompt_tokens, usage.completion_tokens) or 0
-
-    def cancel(self, reserved: float) -> None:
-        """Give a reservation back: the call failed."""
-        self.committed -= reserved
