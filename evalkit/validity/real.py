@@ -20,17 +20,15 @@ from evalkit.errors import AnchorError, EvalkitError
 from evalkit.stats.admission import Admission, JudgeState
 from evalkit.stats.agreement import quadratic_weighted_kappa
 from evalkit.stats.binary import admit_binary, binary_agreement
-from evalkit.stats.pairwise import swap_protocol
-from evalkit.stats.reconstruction import reconstruct
 from evalkit.validity.real_figures import (
     Block,
     differences,
     isotonic_block,
     nominal_block,
     ordinal_block,
-    pair_block,
     raters_block,
 )
+from evalkit.validity.real_pairs import llmbar, number, ratings, stated
 
 __all__ = ["Replayed", "main", "replay"]
 
@@ -112,7 +110,7 @@ def replay(data: Path) -> Replayed:
     raw = data / "pairwise" / "llmbar_natural_raw_cot.jsonl"
     if raw.exists():
         rows = [row for _, row in read_jsonl(raw, error=AnchorError)]
-        found.blocks["llmbar_natural_raw_cot"] = _stated(rows)
+        found.blocks["llmbar_natural_raw_cot"] = stated(rows)
     if not found.blocks:
         raise AnchorError(f"{data}: holds none of the recorded judge data; see its README.")
     return found
@@ -232,7 +230,7 @@ def _rubric(found: Replayed, rows: Sequence[Row]) -> Block:
     criteria: Block = {}
     for name in dict.fromkeys(row["criterion"] for row in rows):
         part = [row for row in rows if row["criterion"] == name]
-        human = [h if (h := _number(row["human"])) else None for row in part]
+        human = [h if (h := number(row["human"])) else None for row in part]
         shares = [[float(row[f"p{i}"]) for i in (1, 2, 3, 4)] for row in part]
         likely = [float(p.index(max(p)) + 1) for p in shares]
         expected = [sum(i * x for i, x in enumerate(p, start=1)) / sum(p) for p in shares]
@@ -315,99 +313,22 @@ def _xstest(found: Replayed, rows: Sequence[Row]) -> Block:
 
 
 def _llmbar(found: Replayed, rows: Sequence[Row]) -> Block:
-    judges: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        judges[f"{row['judge']}/{row['prompt']}"].append(row)
-    blocks: Block = {}
-    for name, part in judges.items():
-        blocks[name] = pair_block(part)
-        found.lines.append(_gate_line(name, part))
-    return {"judges": blocks}
-
-
-def _gate_line(name: str, rows: Sequence[Row]) -> tuple[str, ...]:
-    """The product's gate: valid pairs, chance excluded, the length rules on the same pairs."""
-    items = [row for row in rows if row["order"] == "AB"]
-    back = {row["item_id"]: row["picked"] for row in rows if row["order"] == "BA"}
-    swap = swap_protocol([(row["picked"], back[row["item_id"]]) for row in items])
-    right = [
-        None if outcome == "invalid" else outcome.value.upper() == row["gold"]
-        for row, outcome in zip(items, swap.outcomes, strict=True)
-    ]
-    strong = [int(row["len_a" if row["gold"] == "A" else "len_b"]) for row in items]
-    weak = [int(row["len_b" if row["gold"] == "A" else "len_a"]) for row in items]
-    gate = reconstruct(right, length_strong=strong, length_weak=weak)
-    low, high = gate.accuracy.ci_low, gate.accuracy.ci_high
-    return (
-        "LLMBar natural",
-        name,
-        str(swap.n_valid),
-        f"{gate.accuracy.estimate:.3f} ({low:.2f} to {high:.2f})",
-        f"swap {swap.swap_consistency.estimate:.2f}",
-        f"{swap.preference_fairness:+.2f}",
-        f"gate {gate.verdict.value}",
-        "; ".join(gate.reasons) or ("proven" if gate.proven_at_threshold else "not proven at .70"),
-    )
+    lines, block = llmbar(rows)
+    found.lines += lines
+    return block
 
 
 def _ratings(found: Replayed, rows: Sequence[Row]) -> Block:
-    judges: dict[str, list[tuple[float | None, float | None]]] = defaultdict(list)
-    for row in rows:
-        a, b = _number(row["score_a_raw"]), _number(row["score_b_raw"])
-        pair = (a, b) if row["gold"] == "A" else (b, a)
-        judges[f"{row['judge']}/{row['prompt']}"].append(pair)
-    blocks: Block = {}
-    for name, pairs in judges.items():
-        read = [(s, w) for s, w in pairs if s is not None and w is not None]
-        higher, equal = sum(s > w for s, w in read), sum(s == w for s, w in read)
-        blocks[name] = {
-            "n": len(pairs),
-            "higher_is_gold": higher,
-            "lower_is_gold": len(read) - higher - equal,
-            "equal_scores": equal,
-            "accuracy_half_credit_for_equal": (higher + equal / 2) / len(pairs),
-        }
-    return {"judges": blocks}
-
-
-def _stated(rows: Sequence[Row]) -> Block:
-    blocks: Block = {}
-    for judge in dict.fromkeys(row["judge"] for row in rows):
-        part = [row for row in rows if row["judge"] == judge]
-        blocks[judge] = {
-            f"{column}": pair_block([_from_position(row, column) for row in part], short=True)
-            for column in ("recorded_position", "stated_position")
-        }
-        blocks[judge]["n"] = len(part)
-    return blocks
-
-
-def _from_position(row: Row, column: str) -> dict[str, str | None]:
-    picked = {"a": "first", "b": "second"}.get(row[column] or "")
-    sides = ("A", "B") if row["order"] == "AB" else ("B", "A")
-    winner = None if picked is None else sides[picked == "second"]
-    return {
-        "item_id": row["item_id"],
-        "order": row["order"],
-        "gold": row["gold"],
-        "picked": picked,
-        "winner": winner,
-    }
+    del found  # ratings of one output alone are figures, not a ruling
+    return ratings(rows)
 
 
 def _refuses(label: str | None) -> str | None:
     return None if label is None else "compliance" if label == REFUSALS[0] else "refusal"
 
 
-def _number(cell: str | None) -> float | None:
-    try:
-        return None if cell is None else float(cell)
-    except ValueError:
-        return None
-
-
 def _numbers(rows: Sequence[Row], column: str) -> list[float | None]:
-    return [_number(row[column]) for row in rows]
+    return [number(row[column]) for row in rows]
 
 
 def _both(a: Sequence[float | None], b: Sequence[float | None]) -> list[tuple[float, float]]:

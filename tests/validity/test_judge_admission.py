@@ -18,7 +18,8 @@ from evalkit.validity.anchor_checks import accept
 from evalkit.validity.anchor_files import load_anchor
 from evalkit.validity.anchors import Anchor, AnchorItem, AnchorKind, AnchorLabel
 from evalkit.validity.drift import check_drift, drift_items
-from evalkit.validity.licence import check_licence, read_licence, use_of, write_licence
+from evalkit.validity.licence import read_licence, write_licence
+from evalkit.validity.licence_check import check_licence, use_of
 from evalkit.validity.provenance import Provenance
 from evalkit.validity.reconstruction import evidence_for
 from evalkit.validity.scoring import (

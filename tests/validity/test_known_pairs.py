@@ -16,7 +16,8 @@ from evalkit.records import Case, Reply, Request
 from evalkit.validity.anchor_checks import similarity
 from evalkit.validity.anchors import Anchor, AnchorItem, AnchorKind, AnchorLabel
 from evalkit.validity.degradations import DEGRADATIONS, weaken
-from evalkit.validity.licence import AnchorPin, check_licence, pin_anchor, write_licence
+from evalkit.validity.licence import AnchorPin, pin_anchor, write_licence
+from evalkit.validity.licence_check import check_licence
 from evalkit.validity.provenance import Provenance
 from evalkit.validity.reconstruction import (
     KnownPair,

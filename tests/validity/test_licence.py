@@ -12,13 +12,12 @@ from evalkit.judges.file import parse_judge_file
 from evalkit.validity.anchor_files import load_anchor
 from evalkit.validity.licence import (
     Evidence,
-    Ruling,
-    check_licence,
     pin_anchor,
     read_licence,
     revoke_licence,
     write_licence,
 )
+from evalkit.validity.licence_check import Ruling, check_licence
 from evalkit.validity.provenance import Provenance
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
