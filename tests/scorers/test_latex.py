@@ -110,15 +110,36 @@ def test_tex_is_told_from_markdown(text: str, is_tex: bool) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "cite citep citet* Citet citealt citeauthor citeyearpar parencite textcite footcite autocite "
-    "supercite fullcite cites parencites smartcite nocite citeA citenum onlinecite".split(),
+    [
+        "cite",
+        "citep",
+        "citet*",
+        "Citet",
+        "citealt",
+        "citeauthor",
+        "citeyearpar",
+        "parencite",
+        "textcite",
+        "footcite",
+        "autocite",
+        "supercite",
+        "fullcite",
+        "cites",
+        "parencites",
+        "smartcite",
+        "nocite",
+        "citeA",
+        "citenum",
+        "onlinecite",
+    ],
 )
 def test_the_cite_families_are_known(name: str) -> None:
     assert is_cite(name)
 
 
 @pytest.mark.parametrize(
-    "name", "citestyle citesetup DeclareCiteCommand AtEveryCite excite2 item newcite".split()
+    "name",
+    ["citestyle", "citesetup", "DeclareCiteCommand", "AtEveryCite", "excite2", "item", "newcite"],
 )
 def test_settings_of_citations_are_none(name: str) -> None:
     assert not is_cite(name)
