@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 from hypothesis import settings
 
+# Several tests run at once, and threads that wait for each other stall on busy cores.
+os.environ.setdefault("EVALKIT_LOCAL_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent))
 
 # A property fails for a counterexample, never for a slow machine; the same examples in every run.

@@ -74,7 +74,8 @@ class LocalModel:
         model: A packaged name or the path of a GGUF file.
         slots: Replies generated at the same time.
         context: Tokens of context for each slot.
-        threads: Computing threads; as many as there are cores by default.
+        threads: Computing threads; by default EVALKIT_LOCAL_THREADS, or as many as there are cores.
+            On a busy machine one thread is faster than two that wait for each other.
         timeout_s: How long to wait for the model to load.
     """
 
@@ -90,7 +91,7 @@ class LocalModel:
         self.model = model
         self.slots = slots
         self.context = context
-        self.threads = threads or _cores()
+        self.threads = threads or int(os.environ.get("EVALKIT_LOCAL_THREADS", "0")) or _cores()
         self.timeout_s = timeout_s
         self.base_url = ""
         self.process: subprocess.Popen[bytes] | None = None
