@@ -18,7 +18,7 @@ from evalkit.stats.observations import check_conf
 from evalkit.stats.quantiles import normal_quantile, t_quantile
 from evalkit.stats.result import Interval, Status
 
-__all__ = ["CorrectedRate", "ppi_crossfit", "ppi_mean", "rogan_gladen"]
+__all__ = ["CorrectedRate", "plug_in_bounds", "ppi_crossfit", "ppi_mean", "rogan_gladen"]
 
 Floats = NDArray[np.float64]
 MIN_LABELS = 40
@@ -221,7 +221,8 @@ def rogan_gladen(
         return CorrectedRate(rate, none, nan, judge_pass / judge_n if judge_n else nan)
     p = judge_pass / judge_n
     theta = (p + tn / m0 - 1) / youden
-    low, high, se = _plug_in(tp, m1, tn, m0, p, judge_n, normal_quantile((1 + level) / 2))
+    z = normal_quantile((1 + level) / 2)
+    low, high, se = (float(x) for x in plug_in_bounds(tp, m1, tn, m0, judge_pass, judge_n, z))
     outside = not 0 <= theta <= 1
     reasons = (("out_of_range",) if outside else ()) + (("no_interval",) if math.isnan(se) else ())
     rate = Interval(
@@ -239,23 +240,25 @@ def rogan_gladen(
     return CorrectedRate(rate, none, nan, p)
 
 
-def _plug_in(
-    tp: int, m1: int, tn: int, m0: int, p: float, n: int, z: float
-) -> tuple[float, float, float]:
-    """Low, high, se; NaN where the adjusted judge is not informative."""
+def plug_in_bounds(
+    tp: ArrayLike, m1: int, tn: ArrayLike, m0: int, passed: ArrayLike, n: int, z: float
+) -> tuple[Floats, Floats, Floats]:
+    """Low, high and se of the adjusted plug-in interval, on arrays of counts.
+
+    NaN where the adjusted judge is not informative. m1 and m0 are the labels of either class.
+    """
+    a, d, k = (np.asarray(x, dtype=np.float64) for x in (tp, tn, passed))
     big = n + z * z
-    share = (n * p + z * z / 2) / big
-    q1, k1, q0, k0 = (tp + 1) / (m1 + 2), m1 + 2, (tn + 1) / (m0 + 2), m0 + 2
-    informative = q0 + q1 - 1
-    if informative <= 0:
-        return math.nan, math.nan, math.nan
+    share = (k + z * z / 2) / big
+    q1, q0 = (a + 1) / (m1 + 2), (d + 1) / (m0 + 2)
+    informative = np.where(q0 + q1 > 1, q0 + q1 - 1, np.nan)
     theta = (share + q0 - 1) / informative
-    noise0, noise1 = q0 * (1 - q0) / k0, q1 * (1 - q1) / k1
+    noise0, noise1 = q0 * (1 - q0) / (m0 + 2), q1 * (1 - q1) / (m1 + 2)
     shift = 2 * z * z * (theta * noise1 - (1 - theta) * noise0)
     variance = share * (1 - share) / big + (1 - theta) ** 2 * noise0 + theta**2 * noise1
-    se = math.sqrt(variance) / informative
-    ends = (theta + shift - z * se, theta + shift + z * se)
-    return min(max(ends[0], 0.0), 1.0), min(max(ends[1], 0.0), 1.0), se
+    se = np.sqrt(variance) / informative
+    low, high = theta + shift - z * se, theta + shift + z * se
+    return np.clip(low, 0, 1), np.clip(high, 0, 1), se
 
 
 def _power_tuning(y: Floats, f: Floats, rest: Floats) -> float:
