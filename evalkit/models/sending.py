@@ -29,7 +29,7 @@ from evalkit.records import Finish, Reply, Request
 
 __all__ = ["Line", "Network"]
 
-# A retry is told to the client's on_event; without a handler stamina's own line stays off stderr.
+# A retry is told to the client's on_event; this handler keeps stamina's own line off stderr.
 logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 _RESULTS = {FaultKind.TOO_LONG: Finish.TOO_LONG, FaultKind.FILTERED: Finish.CONTENT_FILTER}
