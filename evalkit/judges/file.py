@@ -37,7 +37,7 @@ class _Header(BaseModel):
     pass_at: int | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     max_tokens: Annotated[int, Field(ge=1)] | None = None
-    justification_chars: Annotated[int, Field(ge=20, le=4000)] = 600
+    justification_chars: Annotated[int, Field(ge=20, le=2000)] = 600
     context_tokens: Annotated[int, Field(ge=64)] | None = None
     family: str | None = None
     refusals: Literal["settle", "judge"] = "settle"

@@ -58,7 +58,9 @@ def read_criteria(text: str, names: Sequence[str], *, abstain: bool = True) -> d
         names: The criteria of the judge file.
         abstain: Whether *cannot tell* was offered; it is unscored either way, under its own reason.
     """
-    found, problem, flags, visible = _json_of(text, _criteria_shape(tuple(names)))
+    found, problem, flags, visible = _json_of(
+        text, (*names, *(_CRITERION_KEYS if len(names) == 1 else ()))
+    )
     if found is None:
         if len(names) == 1 and not problem:
             return {names[0]: _from_text(visible, YES_NO)}
@@ -101,7 +103,7 @@ def read_scale(text: str, levels: Sequence[int], *, pass_at: int | None = None) 
     A second field that the judge filled in ("passed") never decides: where it contradicts
     `pass_at`, or the justification names another score, the verdict carries "contradiction".
     """
-    found, problem, flags, visible = _json_of(text, _SCALE_SHAPE)
+    found, problem, flags, visible = _json_of(text, _SCALE_KEYS)
     if found is None:
         if problem:
             return Reading(None, reason=problem, flags=flags)
@@ -126,7 +128,7 @@ def read_pairwise(text: str, *, ties: bool = True) -> Reading:
     `[[A]]`, and that before a sentence that calls one of them better; where the sentences call both
     better the reply is unread. With `ties` False a tie was not offered and is unread.
     """
-    found, problem, flags, visible = _json_of(text, _PAIR_SHAPE)
+    found, problem, flags, visible = _json_of(text, _PAIR_KEYS)
     if found is None:
         if problem:
             return Reading(None, reason=problem, flags=flags)
@@ -203,27 +205,22 @@ def _short(value: Any) -> str:
     return words if len(words) <= 60 else words[:57] + "..."
 
 
-def _any_key(keys: Sequence[str]) -> dict[str, Any]:
+@lru_cache(maxsize=64)
+def _any_key(keys: tuple[str, ...]) -> dict[str, Any]:
     return {"type": "object", "anyOf": [{"required": [k]} for k in keys]}
 
 
-_SCALE_SHAPE = _any_key(_SCALE_KEYS)
-_PAIR_SHAPE = _any_key(_PAIR_KEYS)
-
-
-@lru_cache(maxsize=64)
-def _criteria_shape(names: tuple[str, ...]) -> dict[str, Any]:
-    return _any_key((*names, *_CRITERION_KEYS) if len(names) == 1 else names)
-
-
 def _json_of(
-    text: str, shape: Mapping[str, Any]
+    text: str, keys: tuple[str, ...]
 ) -> tuple[Mapping[str, Any] | None, str, tuple[str, ...], str]:
     """The one fitting object, or the problem ("" when there is none), flags, visible text."""
     visible = visible_text(text)
     if "{" not in visible:
         return None, "", (), visible
-    reading = read_json(visible, shape)
+    reading = read_json(visible)
+    alone = isinstance(reading.value, Mapping) and any(k in reading.value for k in keys)
+    if not (reading.status == "ok" and alone):  # which of several objects is the verdict?
+        reading = read_json(visible, _any_key(keys))
     if reading.status == "ok" and isinstance(reading.value, Mapping):
         flags = ("mended",) if reading.mended else ()
         return cast("Mapping[str, Any]", reading.value), "", flags, visible
