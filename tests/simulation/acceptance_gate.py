@@ -16,6 +16,7 @@ from simulation_bars import Row
 from evalkit.stats.decision import Decision, Strictness
 from evalkit.stats.differences import drop_p, moments, t_bounds
 from evalkit.stats.gate import relative_decisions
+from evalkit.stats.intervals import cases_to_prove
 from evalkit.stats.multiplicity import holm
 from evalkit.stats.repeats import effective_wilson
 from evalkit.stats.sequential import sequential_decisions
@@ -48,6 +49,7 @@ def rows(replications: int, seed: int) -> Iterator[Row]:
     yield from release(rng, replications)
     yield from sequential(rng, replications)
     yield from coverage(rng, replications)
+    yield from floors(rng, replications)
     yield from family(rng, replications)
     yield from selection(rng, replications)
 
@@ -156,6 +158,26 @@ def coverage(rng: np.random.Generator, reps: int) -> Iterator[Row]:
                     float(inside.mean()),
                     low=0.92,
                     high=0.98,
+                    replications=reps,
+                )
+
+
+def floors(rng: np.random.Generator, reps: int) -> Iterator[Row]:
+    """Beyond the design's table: a floor at the true rate, 3 repeats (see decision 0010)."""
+    for rate in (0.8, 0.9, 0.95):
+        for n in (30, 60, 120):
+            means = Application(rng, rate, 0.5, (reps, n)).run()
+            found = effective_wilson(means, n * RUNS, 0.05)
+            errors = {
+                "proven": ((found["low"] >= rate) & (n >= cases_to_prove(rate)), 0.08),
+                "refuted": (found["high"] < rate, 0.07),
+            }
+            for name, (wrong, bar) in errors.items():
+                yield Row(
+                    f"floor at the true rate, {name}",
+                    f"floor {rate}, n = {n}",
+                    float(wrong.mean()),
+                    high=bar,
                     replications=reps,
                 )
 
