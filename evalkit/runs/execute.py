@@ -164,7 +164,12 @@ class _Runner:
     async def _answer(self, case: Case, repeat: int) -> tuple[Reply, str]:
         if self.task is not None:
             prompt = self.plan.prompt
-            reply = await self.client.run_task(self.task, case, prompt, repeat=repeat)
+            reply = await self.client.run_task(
+                self.task,
+                case,
+                prompt,  # pyright: ignore[reportArgumentType]  # a cached property is one too
+                repeat=repeat,
+            )
             return reply, prompt.hash if prompt else ""
         request = self.plan.request(case, repeat)
         sha = short_hash([[m.role, m.content] for m in request.messages])

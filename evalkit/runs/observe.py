@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalkit.cases.criterion import Criterion
-from evalkit.judges.judge import Ask, Judge, PairVerdict
+from evalkit.judges.judge import Ask, Judge, Pairing, PairVerdict
 from evalkit.records import Case, Reply, Row, RowStatus, Score, ScoreStatus, Verdict
 from evalkit.runs.plan import Plan, verdict_name
 from evalkit.scorers.answer import no_answer
@@ -119,7 +119,7 @@ async def _compare(
     if against is None:
         why = "not compared: the baseline has no reply to this case and repeat"
         return Score(None, why, ScoreStatus.UNSCORED), ()
-    pair = await judge.compare(case, reply, against, ask, seed=seed)
+    pair = await judge.compare(case, reply, against, ask, how=Pairing(seed=seed))
     return _pair_score(pair), pair.verdicts
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from evalkit.judges.judge import Pairing
 from evalkit.models.client import Client
 from evalkit.models.endpoints import Endpoints, load_endpoints
 from evalkit.models.prices import Estimate
@@ -181,7 +182,7 @@ def _judge_requests(
             if reply is None:
                 unknown += 2 if criterion.against else 1
             elif criterion.against and against is not None:
-                known += judge.pair_requests(case, reply, against, seed=plan.seed)
+                known += judge.pair_requests(case, reply, against, how=Pairing(seed=plan.seed))
             else:
                 known += judge.requests(case, reply)
     return known, unknown
