@@ -120,7 +120,7 @@ def read_judge_file(path: Path | str, *, model: str | None = None) -> JudgeFile:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         raise JudgeError(f"{path}: the judge file cannot be read ({problem}).") from problem
-    file = parse_judge_file(text, path.stem, where=str(path))
+    file = parse_judge_file(text, path.stem, path=path)
     if model is None or model == file.model:
         return file
     if not re.fullmatch(_MODEL, model):
@@ -128,17 +128,17 @@ def read_judge_file(path: Path | str, *, model: str | None = None) -> JudgeFile:
     return replace(file, model=model, family=family_of(model))
 
 
-def parse_judge_file(text: str, name: str, *, where: str = "") -> JudgeFile:
-    """A judge file's text, checked; `where` is what an error names (default: the name).
+def parse_judge_file(text: str, name: str, *, path: Path | None = None) -> JudgeFile:
+    """A judge file's text, checked; an error names the path, or else the name.
 
     Raises:
         JudgeError: If the header or the prompt is wrong.
     """
-    where = where or name
+    where = str(path or name)
     try:
-        prompt = parse_prompt(text, name)
+        prompt = parse_prompt(text, name, path=path)
     except PromptError as problem:
-        raise JudgeError(f"{where}: {problem}") from problem
+        raise JudgeError(str(problem)) from problem
     try:
         header = _Header.model_validate(dict(prompt.header))
     except ValidationError as problem:
