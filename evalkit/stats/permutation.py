@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evalkit.errors import StatsError
 from evalkit.stats.differences import snapped
+from evalkit.stats.quantiles import binomial_tail
 
 __all__ = ["sign_flip_p"]
 
@@ -31,9 +32,9 @@ def sign_flip_p(
 ) -> float:
     """P-value of the sign-flip permutation test that the mean difference is 0.
 
-    Exact by enumeration when at most 16 differences are not 0 (a 0 has no sign to flip), else from
-    random flips, p = (1 + hits)/(1 + draws). Sums within 1e-12·Σ|d| of the observed one count as
-    equal. Without any difference p = 1.
+    Exact when all differences have one size (a binomial) and, by enumeration, when at most 16 are
+    not 0 (a 0 has no sign to flip); else from random flips, p = (1 + hits)/(1 + draws). Sums within
+    1e-12·Σ|d| of the observed one count as equal. Without any difference p = 1.
 
     Args:
         differences: One per case, finite; NaN has no place here.
@@ -52,10 +53,19 @@ def sign_flip_p(
         return 1.0
     sizes = np.abs(d)
     slack = 1e-12 * float(sizes.sum())
+    if np.ptp(sizes) <= slack:
+        return _one_size(int((d > 0).sum()), d.size, alternative)
     exact = d.size <= 16
     sums = _all_sums(sizes) if exact else _random_sums(sizes, draws, np.random.default_rng(seed))
     hits = _hits(sums, float(d.sum()), slack, alternative)
     return hits / sums.size if exact else (1 + hits) / (draws + 1)
+
+
+def _one_size(gains: int, n: int, alternative: Alternative) -> float:
+    """The sum is a binomial count: exact at any n, and McNemar's test for pass/fail scores."""
+    if alternative == "two-sided":
+        return min(1.0, 2 * float(binomial_tail(max(gains, n - gains), n)))
+    return float(binomial_tail(gains if alternative == "greater" else n - gains, n))
 
 
 def _hits(sums: Floats, observed: float, slack: float, alternative: Alternative) -> int:

@@ -90,6 +90,7 @@ def difference_rows(repeats: int) -> list[dict[str, Any]]:
     rng = np.random.default_rng(4)
     old = (rng.random(N) < 0.72).astype(float)
     binary = np.clip(old + rng.choice([-1, 0, 0, 0, 1], N), 0, 1) - old
+    repeated = (rng.binomial(3, 0.72, N) - rng.binomial(3, 0.7, N)) / 3
     ours, mine = seconds(
         lambda: bootstrap_mean_interval(binary, method="percentile", draws=DRAWS), 5 * repeats
     )
@@ -102,7 +103,8 @@ def difference_rows(repeats: int) -> list[dict[str, Any]]:
     alike(mine.ci_low, float(found.confidence_interval.low), 0.004)
     rows = [row(f"binary mean difference bootstrap, B = {DRAWS}", ours, theirs, 20)]
     for name, d, faster in (
-        ("binary", binary, 200),
+        ("binary, one run (exact)", binary, 200),
+        ("binary, three runs", repeated, 50),
         ("continuous", rng.normal(0.05, 1, N), 50),
     ):
         ours, p = seconds(lambda d=d: sign_flip_p(d, draws=DRAWS), 5 * repeats)
