@@ -80,7 +80,8 @@ class Client:
         self.spend = Spend()
         self.missing: list[str] = []
         self._budget = None if max_cost_usd is None else Budget(max_cost_usd)
-        self._deadline_s, self._deadline = deadline_s, float("inf")
+        self._deadline_s = deadline_s
+        self._deadline: float | None = None
         self._transport, self._on_event = transport, on_event
         self._redact = Redactor(endpoints.secrets())
         self._lines: dict[str, Line] = {}
@@ -201,6 +202,10 @@ class Client:
         if not fresh and (reply := self._recorded_one(key)) is not None:
             self.spend.recorded += 1
             self._tell("recorded", purpose, model, key)
+            if self.spend.recorded % 64 == 0:
+                await asyncio.sleep(
+                    0
+                )  # a long replay lets a stop button and a progress bar through
             return reply
         if not self.live:
             line = _described(key, model, request)
@@ -259,16 +264,22 @@ class Client:
         return self._cleaned(reply)
 
     async def _sent(self, line: Line, request: Request, key: str, purpose: str) -> Reply:
+        deadline = self._deadline
+        late = f"{request.model}: the run's deadline of {self._deadline_s} s has passed"
+        if deadline is not None and asyncio.get_running_loop().time() >= deadline:
+            raise CallFailed(f"{late}; the call was not sent.", paid_perhaps=False)
         try:
-            return await line.send(
-                request,
-                deadline=self._deadline,
-                check=self._check_stopped,
-                on_retry=lambda message: self._tell("retry", purpose, request.model, key, message),
-            )
+            async with asyncio.timeout_at(deadline):
+                return await line.send(
+                    request,
+                    check=self._check_stopped,
+                    on_retry=lambda said: self._tell("retry", purpose, request.model, key, said),
+                )
         except CallImpossible as error:
             self._stopped = self._stopped or error
             raise
+        except TimeoutError:
+            raise CallFailed(f"{late}; there was no reply yet.") from None
 
     async def _open_line(self, model: str) -> Line:
         if self._network is None:

@@ -104,7 +104,7 @@ _LONG_WORDS = re.compile(
 )
 _REFUSED_WORDS = re.compile(
     r"unsupported|not support|unavailable|does not accept|not permitted|not allowed|unrecognized|"
-    r"unknown|unexpected|extra inputs|deprecated|only the default|not available",
+    r"unknown|unexpected|extra inputs|deprecated|only the default|not available|invalid schema",
     re.IGNORECASE,
 )
 _NAMED = {
@@ -204,7 +204,11 @@ def _too_long(error: Mapping[str, Any], message: str) -> str:
     return f"the prompt of {tokens} tokens does not fit the model's context of {context}"
 
 
-_PARAMETERS = ("max_tokens", "temperature", "response_format", "seed", "top_p", "json_schema")
+_PARAMETERS = (
+    *("max_tokens", "temperature", "response_format", "json_schema", "output_config", "seed"),
+    *("top_p", "top_k", "stop", "frequency_penalty", "presence_penalty", "logprobs"),
+    "reasoning_effort",
+)
 
 
 def _parameter(error: Mapping[str, Any], names: set[str], message: str) -> str:

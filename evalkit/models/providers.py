@@ -67,7 +67,8 @@ def _anthropic_payload(model: str, request: Request) -> dict[str, Any]:
     if request.temperature is not None:
         payload["temperature"] = request.temperature
     if request.schema is not None:
-        payload["output_format"] = {"type": "json_schema", "schema": request.schema}
+        form = {"type": "json_schema", "schema": request.schema}
+        payload["output_config"] = {"format": form}
     payload.update(request.extra)
     return payload
 
@@ -81,19 +82,23 @@ PROVIDERS: dict[str, Provider] = {
 _NEVER_DROPPED = {"model", "messages", "max_completion_tokens"}
 
 
-def respelled(payload: Mapping[str, Any], parameter: str) -> tuple[str, str] | None:
+def respelled(payload: Mapping[str, Any], parameter: str, message: str) -> tuple[str, str] | None:
     """What to do about a parameter the server refused: (change to make, sentence), None if nothing.
 
-    The change is one of "max_completion_tokens", "json_object", "drop:<name>"; `apply_change` makes
-    it on this and every later payload for the model.
+    The change is one of "max_completion_tokens", "not_strict", "json_object", "drop:<name>";
+    `apply_change` makes it on this and every later payload for the model.
     """
     if parameter == "max_tokens" and parameter in payload:
         return "max_completion_tokens", "max_tokens sent as max_completion_tokens"
     form = payload.get("response_format")
     if parameter == "response_format" and isinstance(form, Mapping):
         if form.get("type") == "json_schema":
+            if form["json_schema"].get("strict") and "invalid schema" in message.lower():
+                return "not_strict", "schema not enforced strictly: it is outside the strict subset"
             return "json_object", "schema not enforced: response_format json_schema is not taken"
         return "drop:response_format", "schema not enforced: response_format is not taken"
+    if parameter == "output_config" and parameter in payload:
+        return "drop:output_config", "schema not enforced: output_config is not taken"
     if parameter in payload and parameter not in _NEVER_DROPPED:
         sent = payload[parameter]
         shown = f" {sent}" if isinstance(sent, (int, float, str)) else ""
@@ -109,5 +114,11 @@ def apply_change(payload: dict[str, Any], change: str) -> bool:
     form = payload.get("response_format")
     if change == "json_object" and isinstance(form, Mapping) and form.get("type") == "json_schema":
         payload["response_format"] = {"type": "json_object"}
+        return True
+    if change == "not_strict" and isinstance(form, Mapping) and "json_schema" in form:
+        payload["response_format"] = {
+            **form,
+            "json_schema": {**form["json_schema"], "strict": False},
+        }
         return True
     return change.startswith("drop:") and payload.pop(change[5:], None) is not None

@@ -68,7 +68,6 @@ class Line:
         self,
         request: Request,
         *,
-        deadline: float,
         check: Callable[[], None],
         on_retry: Callable[[str], None],
     ) -> Reply:
@@ -76,7 +75,6 @@ class Line:
 
         Args:
             request: What to ask.
-            deadline: The event loop's time after which nothing is waited for.
             check: Raises when the run has been stopped meanwhile.
             on_retry: Told why an attempt failed, before the next one.
 
@@ -93,8 +91,7 @@ class Line:
             if not isinstance(error, CallFault):
                 return False
             paid_perhaps = paid_perhaps or error.kind not in _UNSENT
-            wait = error.wait_s or 0.0
-            if not error.retry or wait > endpoint.max_wait_s or loop.time() + wait >= deadline:
+            if not error.retry or (error.wait_s or 0.0) > endpoint.max_wait_s:
                 return False
             if tried < endpoint.attempts:
                 on_retry(error.message)
@@ -112,7 +109,7 @@ class Line:
             async for attempt in retrying:
                 with attempt:
                     tried += 1
-                    reply = await self._spelled(request, deadline, check)
+                    reply = await self._spelled(request, check)
                     return replace(reply, attempts=tried) if tried > 1 else reply
         except CallFault as fault:
             if fault.kind in _RESULTS:
@@ -147,25 +144,24 @@ class Line:
             paid_perhaps=paid_perhaps,
         )
 
-    async def _spelled(self, request: Request, deadline: float, check: Callable[[], None]) -> Reply:
+    async def _spelled(self, request: Request, check: Callable[[], None]) -> Reply:
         """One attempt; a parameter the server refuses is spelled as it accepts it, once for all."""
         while True:
             payload = self.provider.payload(self.model, request)
             made = tuple(s for c, s in self.changes.items() if apply_change(payload, c))
             try:
-                reply = await self._attempt(
-                    json.dumps(payload, default=dict).encode(), request, deadline, check
-                )
+                content = json.dumps(payload, default=dict).encode()
+                reply = await self._attempt(content, request, check)
                 return replace(reply, changes=made) if made else reply
             except CallFault as fault:
-                change = fault.kind is FaultKind.PARAMETER and respelled(payload, fault.parameter)
-                if not change:
+                if fault.kind is not FaultKind.PARAMETER:
+                    raise
+                change = respelled(payload, fault.parameter, fault.message)
+                if change is None:
                     raise
                 self.changes.setdefault(*change)
 
-    async def _attempt(
-        self, content: bytes, request: Request, deadline: float, check: Callable[[], None]
-    ) -> Reply:
+    async def _attempt(self, content: bytes, request: Request, check: Callable[[], None]) -> Reply:
         place = self.place
         limiter, places = place.limiter, place.limiter.places
         if limiter.rated:
@@ -176,11 +172,8 @@ class Line:
             check()
             loop = asyncio.get_running_loop()
             start = loop.time()
-            patience = min(self.endpoint.timeout_s, deadline - start)
-            if patience <= 0:
-                raise CallFault(FaultKind.TIMEOUT, "the run's deadline has passed; it was not sent")
             try:
-                async with asyncio.timeout(patience):
+                async with asyncio.timeout(self.endpoint.timeout_s):
                     response = await place.transport.handle_async_request(
                         httpx.Request("POST", place.url, headers=place.headers, content=content)
                     )
@@ -189,7 +182,7 @@ class Line:
                     finally:
                         await response.aclose()
             except TimeoutError:
-                said = f"no whole reply within {patience:.3g} s"
+                said = f"no whole reply within {self.endpoint.timeout_s:g} s"
                 raise CallFault(FaultKind.TIMEOUT, said) from None
             except _NETWORK_ERRORS as error:
                 fault = network_fault(error)

@@ -163,6 +163,21 @@ def test_a09_a_refused_parameter_is_respelled_once_and_said_so() -> None:
         assert "schema not enforced" in changes
 
 
+def test_a_schema_outside_the_strict_subset_is_sent_without_strict() -> None:
+    said = "Invalid schema for response_format 'reply': additionalProperties must be false"
+
+    def reply(body: dict[str, Any]) -> str | Answer:
+        strict = body["response_format"]["json_schema"]["strict"]
+        error = {"message": said, "type": "invalid_request_error", "param": "response_format"}
+        return Answer(400, {"error": error}) if strict else "{}"
+
+    with ChatServer(reply=reply) as server:
+        wanted = [request(i, schema={"type": "object", "if": {}}) for i in range(2)]
+        replies = asyncio.run(_ask(endpoint(server), *wanted))
+        assert server.requests == 3
+    assert "not enforced strictly" in replies[1].changes[0]
+
+
 def test_a_parameter_nobody_sent_cannot_be_mended() -> None:
     body = {"error": {"message": "Unsupported parameter: 'top_p'", "param": "top_p"}}
     with (
