@@ -218,7 +218,8 @@ def _pairs_needed(found: Agreement, bars: Bars) -> int | None:
     se, gap = float(found.qwk.extra["se"]), found.qwk.estimate - bars.credible
     if not (gap > 0 and se > 0):
         return None
-    return math.ceil(found.n * (se * normal_quantile(1 - bars.alpha) / gap) ** 2)
+    needed = math.ceil(found.n * (se * normal_quantile(1 - bars.alpha) / gap) ** 2)
+    return max(needed, found.n + 1)  # the bound itself is on Fisher's scale, a little stricter
 
 
 def _diagnose(state: JudgeState, r: float, r_low: float, bars: Bars) -> Diagnosis:
