@@ -12,9 +12,10 @@ from evalkit.judges.contest import contest, contest_requests, matches, preferenc
 from evalkit.judges.criteria import CriteriaJudge
 from evalkit.judges.file import JudgeFile, parse_judge_file, read_judge_file
 from evalkit.judges.judge import Ask, Judge, Pairing, PairVerdict, same_family
-from evalkit.judges.pairwise import PairwiseJudge, Tournament, tournament
+from evalkit.judges.pairwise import PairwiseJudge
 from evalkit.judges.panel import Panel, panel
 from evalkit.judges.scale import ScaleJudge
+from evalkit.judges.tournament import Tournament, ranking, tournament
 from evalkit.judges.trivial import (
     AlwaysFirst,
     LexicalOverlap,
@@ -40,6 +41,7 @@ __all__ = [
     "panel",
     "parse_judge_file",
     "preference",
+    "ranking",
     "same_family",
     "swap_report",
     "template_path",

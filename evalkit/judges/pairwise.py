@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
 
 from evalkit.errors import JudgeError
 from evalkit.judges.asking import Asked, FileJudge, ask_model, prepare, verdict_of
@@ -24,7 +22,7 @@ from evalkit.judges.verdict import read_pairwise
 from evalkit.records import Case, Reply, Request, Verdict
 from evalkit.stats.pairwise import Outcome, merge_orders
 
-__all__ = ["PairwiseJudge", "Tournament", "pair_verdict", "settle", "tournament"]
+__all__ = ["PairwiseJudge", "pair_verdict", "settle"]
 
 _BRIEF = {
     "en": (
@@ -231,46 +229,3 @@ def pair_verdict(
         judge.hash,
         len(orders) == 1,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Tournament:
-    """Who met whom on one case: (name of a, name of b, verdict)."""
-
-    case_id: str
-    games: tuple[tuple[str, str, PairVerdict], ...]
-
-
-async def tournament(
-    case: Case,
-    drafts: Mapping[str, Reply],
-    judge: Judge,
-    ask: Ask,
-    *,
-    baseline: str | None = None,
-    repeat: int = 0,
-    how: Pairing = BOTH_ORDERS,
-) -> Tournament:
-    """Several drafts of one case: each against each, or each against the baseline.
-
-    The drafts' names are masked too.
-
-    Raises:
-        JudgeError: If fewer than two drafts are given, or the baseline is none of them.
-    """
-    names = list(drafts)
-    if len(names) < 2:
-        raise JudgeError("comparing needs at least two drafts.")
-    if baseline is not None and baseline not in drafts:
-        raise JudgeError(f"the baseline {baseline!r} is none of the drafts {', '.join(names)}.")
-    pairs = (
-        list(combinations(names, 2))
-        if baseline is None
-        else [(name, baseline) for name in names if name != baseline]
-    )
-    how = replace(how, names=(*how.names, *names))
-    verdicts = await asyncio.gather(
-        *(judge.compare(case, drafts[x], drafts[y], ask, repeat, how) for x, y in pairs)
-    )
-    games = zip(pairs, verdicts, strict=True)
-    return Tournament(case.id, tuple((x, y, v) for (x, y), v in games))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,14 @@ from typing import Any
 import pytest
 
 from evalkit.errors import BudgetReached, CallFailed, JudgeError
-from evalkit.judges import Pairing, build_judge, parse_judge_file, swap_report, tournament
+from evalkit.judges import (
+    Pairing,
+    build_judge,
+    parse_judge_file,
+    ranking,
+    swap_report,
+    tournament,
+)
 from evalkit.judges.judge import PairVerdict
 from evalkit.judges.pairwise import pair_verdict
 from evalkit.judges.verdict import read_pairwise
@@ -201,6 +209,34 @@ def test_several_drafts_meet_round_robin_or_the_baseline() -> None:
     ]
     with pytest.raises(JudgeError, match="baseline"):
         asyncio.run(tournament(CASE, drafts, JUDGE, prefers("one"), baseline="delta"))
+
+
+def test_many_tournaments_rank_the_drafts_and_see_a_lean_to_the_first_place() -> None:
+    strength = {"one": 0, "two": 1, "three": 2}
+    names = {"low": "one", "mid": "two", "high": "three"}
+    drafts = {name: Reply(f"text {word}") for name, word in names.items()}
+
+    def leaning(case: str) -> Any:
+        async def ask(request: Request) -> Reply:
+            user = request.messages[1].content
+            shown = re.findall(r"text (\w+)", user)
+            one, other = shown[0], shown[1]
+            noisy = int(case) % 4 == 0  # every fourth case goes to whatever stands first
+            first = noisy or strength[one] > strength[other]
+            return Reply(json.dumps({"justification": "j", "verdict": "A" if first else "B"}))
+
+        return ask
+
+    async def play() -> list[Any]:
+        return [
+            await tournament(Case(str(i), inputs={"question": "?"}), drafts, JUDGE, leaning(str(i)))
+            for i in range(24)
+        ]
+
+    found = ranking(asyncio.run(play()))
+    assert found.order == ("high", "mid", "low")
+    assert found.position_effect.estimate > 0
+    assert found.n_comparisons == 24 * 3 * 2
 
 
 def test_a_pairwise_judge_does_not_judge_a_draft_alone() -> None:
