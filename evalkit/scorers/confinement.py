@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import stat
@@ -19,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from io import RawIOBase
 from pathlib import Path, PurePosixPath
 
 from evalkit.hashing import clean_text
@@ -87,8 +89,9 @@ class Jail:
         readable: Sequence[Path | tuple[Path, str]],
         env: Mapping[str, str],
         limits: Limits,
+        info: int,
     ) -> list[str]:
-        """The command line that runs `argv` confined, its working folder being `folder`."""
+        """The command line that runs `argv` confined; `info` is where bwrap names its child."""
         mounts = _mounts(readable)
         links = [(os.readlink(link), link) for link in _ROOT_LINKS if os.path.islink(link)]
         inner = [
@@ -102,7 +105,7 @@ class Jail:
             *argv,
         ]
         if self.kind == "bwrap":
-            return _bwrap(mounts, links, folder, env, inner)
+            return _bwrap(mounts, links, folder, env, inner, info)
         return _unshare(mounts, links, folder, env, inner)
 
 
@@ -136,21 +139,28 @@ def run_confined(
         env: Its whole environment.
         limits: Time, memory, output and processes.
     """
-    command = jail.command(argv, folder=folder, readable=readable, env=env, limits=limits)
+    told, tell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    command = jail.command(
+        argv, folder=folder, readable=readable, env=env, limits=limits, info=tell
+    )
     began = time.monotonic()
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},
-            start_new_session=True,
-        )
+    with tempfile.TemporaryFile() as errors, os.fdopen(told, "rb", buffering=0) as inside:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},
+                start_new_session=True,
+                pass_fds=(tell,),
+            )
+        finally:
+            os.close(tell)
         try:
             ended = _watch(process, folder, began + limits.timeout_s, limits)
         finally:
-            _end(process)
+            _end(process, inside)
         errors.seek(0, os.SEEK_END)
         errors.seek(max(0, errors.tell() - 65_536))
         stderr = errors.read().decode("utf-8", "replace")
@@ -167,10 +177,13 @@ def read_regular(path: Path, limit: int) -> bytes | None:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as stream:
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return None
-        return stream.read(limit)
+        with os.fdopen(handle, "rb", closefd=False) as stream:
+            return stream.read(limit)
+    finally:
+        os.close(handle)
 
 
 def write_inside(folder: Path, name: str, content: str | bytes) -> None:
@@ -219,11 +232,39 @@ def _overflows(folder: Path, limit: int) -> bool:
     return False
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.returncode is None:  # its process namespace dies with it
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+def _end(process: subprocess.Popen[bytes], inside: RawIOBase) -> None:
+    """Return only when the first process inside is gone: the kernel ends all others before it."""
+    found = re.search(rb'"child-pid": *(\d+)', inside.read(4096) or b"")
+    first = int(found[1]) if found else None
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            if first is None:
+                first = _only_child(process.pid)
+            if first is not None:
+                os.kill(first, signal.SIGKILL)
+                process.wait(timeout=5)
+        if process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    for _ in range(2500):
+        if first is None or not _alive(first):
+            return
+        time.sleep(0.002)
+
+
+def _only_child(pid: int) -> int | None:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()[0])
+    return None
+
+
+def _alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return False
+    return bool(state) and state[0] not in "ZX"
 
 
 def _mounts(readable: Sequence[Path | tuple[Path, str]]) -> list[tuple[str, str]]:
@@ -249,8 +290,19 @@ def _bwrap(
     folder: Path,
     env: Mapping[str, str],
     inner: Sequence[str],
+    info: int,
 ) -> list[str]:
-    command = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534"]
+    command = [
+        "bwrap",
+        "--info-fd",
+        str(info),
+        "--unshare-all",
+        "--unshare-user",
+        "--uid",
+        "65534",
+        "--gid",
+        "65534",
+    ]
     command += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
     for source, place in mounts:
         command += ["--ro-bind", source, place]
@@ -285,7 +337,9 @@ cd "$root"
 pivot_root . .old
 umount -l /.old
 cd /job
-exec setpriv --no-new-privs --inh-caps=-all --bounding-set=-all -- "$@"
+# not exec: as the first process of its namespace the program would ignore the limits' signals
+setpriv --no-new-privs --inh-caps=-all --bounding-set=-all -- "$@"
+exit $?
 """
 
 
