@@ -134,6 +134,8 @@ def compare_paired(
                 "t": math.nan if m.flat else float(m.delta / m.se),
                 "runs_baseline": pairs.runs_baseline,
                 "runs_candidate": pairs.runs_candidate,
+                "n_without_baseline": pairs.n_without_baseline,
+                "n_without_candidate": pairs.n_without_candidate,
             },
         ),
         direction=direction,

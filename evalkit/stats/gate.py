@@ -33,7 +33,7 @@ from evalkit.stats.observations import ScoreRange, check_conf
 from evalkit.stats.pairs import Missing, Pairs, pair_up
 from evalkit.stats.power import cases_for_release, minimum_detectable_effect
 from evalkit.stats.result import Interval
-from evalkit.stats.wording import missing_clause, relative_sentence
+from evalkit.stats.wording import SMALL_SET, missing_clause, relative_sentence
 
 __all__ = [
     "NonInferiority",
@@ -45,8 +45,6 @@ __all__ = [
     "relative_verdict",
     "win_rate_verdict",
 ]
-
-SMALL_SET = 30
 
 
 @dataclass(frozen=True)

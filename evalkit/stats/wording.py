@@ -11,13 +11,16 @@ from collections.abc import Sequence
 
 from evalkit.stats.compare import Comparison
 from evalkit.stats.decision import Decision, Direction, Strictness
+from evalkit.stats.intervals import cases_to_prove
 from evalkit.stats.result import Interval, Status
 
 __all__ = [
+    "SMALL_SET",
     "change_text",
     "comparison_sentence",
     "counted_sentence",
     "floor_sentence",
+    "headline",
     "missing_clause",
     "rate_sentence",
     "relative_sentence",
@@ -25,6 +28,12 @@ __all__ = [
 ]
 
 MINUS = "−"
+SMALL_SET = 30
+DIRECTION_WORDS = {
+    Direction.IMPROVED: "improved",
+    Direction.REGRESSED: "regression detected",
+    Direction.NOT_DISTINGUISHED: "not distinguished",
+}
 
 
 def value_text(value: float, span: float = 1.0, se: float | None = None) -> str:
@@ -74,23 +83,47 @@ def rate_sentence(
     return "; ".join(parts) + missing_clause(rate, span)
 
 
-def comparison_sentence(found: Comparison, *, span: float = 1.0, candidates: int = 1) -> str:
-    """What may be said of a difference; never that there is none."""
+def comparison_sentence(
+    found: Comparison, *, span: float = 1.0, candidates: int = 1, test_reads: int = 1
+) -> str:
+    """What may be said of a difference; never that there is none.
+
+    Args:
+        found: From `compare_paired` or `compare_selected`.
+        span: Width of the score range.
+        candidates: How many were tried on these very cases.
+        test_reads: How often the test half was read, this time included.
+    """
     change = found.interval
     if change.status is Status.INSUFFICIENT_DATA:
         return f"not distinguished: {change.n_cases} pairs cannot show a difference."
-    numbers = (
-        f"{change_text(change.estimate, span)} (n = {change.n_cases} cases; "
-        f"{change.conf * 100:g} % interval {change_text(change.ci_low, span)} to "
-        f"{change_text(change.ci_high, span)})"
-    )
     tail = missing_clause(change)
     if candidates > 1:
         tail += f"; best of {candidates}, selected on the same data"
+    if test_reads > 1:
+        tail += f"; the test half was read {test_reads} times"
+    numbers = _change_with_interval(found, span)
     if found.direction is Direction.NOT_DISTINGUISHED:
         return f"not distinguished: {numbers}; {_mde_text(found.mde, found.power, span)}{tail}."
-    word = {Direction.IMPROVED: "improved", Direction.REGRESSED: "regression detected"}
-    return f"{word[found.direction]}: {numbers}{tail}."
+    return f"{DIRECTION_WORDS[found.direction]}: {numbers}{tail}."
+
+
+def headline(found: Comparison, margin: float, *, alpha: float = 0.05, span: float = 1.0) -> str:
+    """The first line of a report: a set too small for the margin is a smoke gate and claims less.
+
+    With fewer than 30 cases, or fewer than can ever prove the margin, no improvement is named.
+
+    Args:
+        found: From `compare_paired`.
+        margin: Allowed drop in score units.
+        alpha: Error of the gate.
+        span: Width of the score range.
+    """
+    n, numbers = found.interval.n_cases, _change_with_interval(found, span)
+    if n < max(SMALL_SET, cases_to_prove(1 - margin / span, alpha)):
+        word = "regression detected: " if found.direction is Direction.REGRESSED else ""
+        return f"smoke gate: {word}{numbers}"
+    return f"{DIRECTION_WORDS[found.direction]}: {numbers}"
 
 
 def counted_sentence(failed: int, total: int, n_cases: int, n_missing: int) -> str:
@@ -165,15 +198,30 @@ def relative_sentence(
 
 def missing_clause(found: Interval, span: float = 1.0) -> str:
     """What is missing and how far it could move the number; empty when nothing is."""
+    text = ""
+    lost = [found.extra.get(f"n_without_{side}", 0) for side in ("baseline", "candidate")]
+    if any(lost):
+        text += f"; cases without a score: {lost[0]} in the baseline, {lost[1]} in the candidate"
     if not found.n_missing:
-        return ""
-    text = f"; {found.n_missing} observation{'s' * (found.n_missing != 1)} missing"
+        return text
+    text += f"; {found.n_missing} observation{'s' * (found.n_missing != 1)} missing"
     if found.n_invalid:
         text += f", {found.n_invalid} of them without a usable verdict"
     if found.bounds:
         worst, best = (value_text(x, span) for x in found.bounds)
         text += f" (between {worst} and {best} whatever they are)"
     return text
+
+
+def _change_with_interval(found: Comparison, span: float) -> str:
+    change = found.interval
+    if math.isnan(change.ci_low):
+        return f"{change_text(change.estimate, span)} (n = {change.n_cases} cases; no interval)"
+    return (
+        f"{change_text(change.estimate, span)} (n = {change.n_cases} cases; "
+        f"{change.conf * 100:g} % interval {change_text(change.ci_low, span)} to "
+        f"{change_text(change.ci_high, span)})"
+    )
 
 
 def _interval_text(found: Interval, span: float) -> str:

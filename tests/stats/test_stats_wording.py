@@ -14,7 +14,13 @@ from evalkit.stats.decision import Strictness
 from evalkit.stats.gate import counted_verdict, floor_verdict, relative_verdict
 from evalkit.stats.pairs import pair_up
 from evalkit.stats.repeats import pass_rate
-from evalkit.stats.wording import change_text, comparison_sentence, rate_sentence, value_text
+from evalkit.stats.wording import (
+    change_text,
+    comparison_sentence,
+    headline,
+    rate_sentence,
+    value_text,
+)
 
 FORBIDDEN = re.compile(r"no difference|no regression|\bequal\b|\bsame as\b|\bnan\b", re.IGNORECASE)
 matrices = hnp.arrays(
@@ -78,3 +84,23 @@ def test_a_direction_is_named(shift: int, word: str) -> None:
     text = comparison_sentence(found, span=4, candidates=3)
     assert text.startswith(word)
     assert "best of 3, selected on the same data" in text
+
+
+def test_a_small_set_is_a_smoke_gate_and_names_no_improvement() -> None:
+    rng = np.random.default_rng(1)
+    old = rng.random((60, 3))
+    better = compare_paired(pair_up(old, np.minimum(old + rng.random((60, 3)) / 5, 1)))
+    assert headline(better, 0.05).startswith("improved: +")
+    assert headline(better, 0.02).startswith("smoke gate: +")
+    assert "improved" not in headline(better, 0.02)
+    worse = compare_paired(pair_up(old, np.maximum(old - rng.random((60, 3)) / 5, 0)))
+    assert headline(worse, 0.02).startswith("smoke gate: regression detected")
+    assert "no interval" in headline(compare_paired(pair_up([1.0], [0.0])), 0.02)
+
+
+def test_what_left_the_comparison_and_what_was_read_before_is_said() -> None:
+    old, new = [[1, 1]] * 9 + [[None, None]], [[1, 0]] * 8 + [[None, None]] + [[0, 0]]
+    text = comparison_sentence(compare_paired(pair_up(old, new)), test_reads=2)
+    assert "cases without a score: 1 in the baseline, 1 in the candidate" in text
+    assert "4 observations missing" in text
+    assert "the test half was read 2 times" in text
