@@ -145,6 +145,8 @@ class Client:
             try:
                 self._check_stopped()
                 reply = await task.answer(case, prompt)
+            except CallFailed as error:
+                raise CallFailed(self._redact(str(error))) from None
             finally:
                 limit.release(ticket)
             self.spend.add(task.entry, purpose, Endpoint(task.entry), reply.usage)

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from evalkit.errors import ConfigError
 
-__all__ = ["Endpoint", "Endpoints", "Starter", "chat_url", "load_endpoints"]
+__all__ = ["Endpoint", "Endpoints", "Starter", "chat_url", "load_endpoints", "shown_url"]
 
 PATHS = {"openai": "/chat/completions", "anthropic": "/messages"}
 
@@ -37,6 +37,12 @@ def chat_url(base_url: str, dialect: str = "openai") -> str:
     if not path.endswith(PATHS[dialect]):
         path += PATHS[dialect]
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def shown_url(url: str) -> str:
+    """The address without a user name and password: what may be printed and hashed."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ class Endpoint:
         """
         if self.base_url is None:
             return f"started:{Path(self.model_file).name if self.model_file else self.name}"
-        return chat_url(self.base_url, self.dialect)
+        return shown_url(chat_url(self.base_url, self.dialect))
 
     @property
     def priced(self) -> bool:
@@ -151,13 +157,16 @@ class Endpoints:
         return key.strip()
 
     def secrets(self) -> tuple[str, ...]:
-        """Every key that is set, for redaction."""
+        """Every key that is set, for redaction: the endpoints', and what is named like one."""
+        named = {e.api_key_env for e in self}
         found: set[str] = set()
+        for source in (os.environ, self.environment):
+            for variable, value in source.items():
+                if variable in named or variable.upper().endswith(("API_KEY", "_TOKEN", "_SECRET")):
+                    found.add(value.strip())
         for endpoint in self:
-            variable = endpoint.api_key_env
-            for source in (os.environ, self.environment):
-                if variable and (value := source.get(variable, "").strip()):
-                    found.add(value)
+            if endpoint.base_url and (password := urlsplit(endpoint.base_url).password):
+                found.add(password)
         return tuple(sorted(found, key=len, reverse=True))
 
     def with_starter(self, name: str, starter: Starter) -> Endpoints:

@@ -68,6 +68,8 @@ def read_openai(body: Mapping[str, Any]) -> Reply:
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, Mapping):
         raise CallFault(FaultKind.UNREADABLE, "the reply holds no choices")
+    if fault := fault_in_body(choice):
+        raise fault
     message = choice.get("message")
     if not isinstance(message, Mapping):
         message = {"content": choice.get("text")}

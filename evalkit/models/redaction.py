@@ -6,12 +6,15 @@ __all__ = ["Redactor"]
 
 
 class Redactor:
-    """Replaces every known key in a text; shows none of them itself."""
+    """Replaces every known key in a text; shows none of them itself.
+
+    What is shorter than eight characters is a placeholder ("EMPTY", "ollama") and no secret.
+    """
 
     __slots__ = ("_secrets",)
 
     def __init__(self, secrets: tuple[str, ...]) -> None:
-        self._secrets = tuple(s for s in secrets if len(s) >= 4)
+        self._secrets = tuple(s for s in secrets if len(s) >= 8)
 
     def __call__(self, text: str) -> str:
         """The text without keys."""

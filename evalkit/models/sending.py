@@ -17,7 +17,7 @@ import httpx
 import stamina
 
 from evalkit.errors import CallFailed, CallImpossible, ConfigError
-from evalkit.models.endpoints import Endpoint, Endpoints, chat_url
+from evalkit.models.endpoints import Endpoint, Endpoints, chat_url, shown_url
 from evalkit.models.faults import CallFault, FaultKind, fault_of_status
 from evalkit.models.limits import EndpointLimiter
 from evalkit.models.prices import prompt_tokens
@@ -43,6 +43,7 @@ class Place:
 
     endpoint: Endpoint
     url: httpx.URL
+    shown: str
     headers: httpx.Headers
     limiter: EndpointLimiter
     transport: httpx.AsyncBaseTransport
@@ -122,7 +123,7 @@ class Line:
     def _final(
         self, fault: CallFault, tried: int, seconds: float, paid_perhaps: bool
     ) -> CallFailed | CallImpossible:
-        endpoint, url = self.endpoint, self.place.redact(str(self.place.url))
+        endpoint, url = self.endpoint, self.place.shown
         name = f"{endpoint.name}/{self.model}"
         message = fault.message
         if fault.kind in (FaultKind.IMPOSSIBLE, FaultKind.PARAMETER, FaultKind.QUOTA):
@@ -191,12 +192,10 @@ class Line:
             took = loop.time() - start
             body = place.redact.clean_bytes(response.content)
             if response.status_code > 299:
-                raise fault_of_status(
-                    response.status_code, response.headers, body, url=place.redact(str(place.url))
-                )
+                raise fault_of_status(response.status_code, response.headers, body, url=place.shown)
             place.answered = True
             content_type = response.headers.get("content-type", "")
-            reply = self.provider.read(json_body(body, content_type, url=str(place.url)))
+            reply = self.provider.read(json_body(body, content_type, url=place.shown))
             good = True
         except CallFault as fault:
             pressed = fault.slows_down
@@ -264,6 +263,7 @@ class Network:
         return Place(
             endpoint,
             httpx.URL(url),
+            self._redact(shown_url(url)),
             httpx.Headers(headers),
             EndpointLimiter(endpoint),
             transport,

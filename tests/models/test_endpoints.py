@@ -157,6 +157,15 @@ def test_a_key_comes_from_the_environment_before_the_env_file(
     assert "from-file" not in repr(load_endpoints(root))
 
 
+def test_a_password_in_an_address_is_neither_shown_nor_part_of_a_key() -> None:
+    endpoint = Endpoint("m", "http://me:pass-word-1@127.0.0.1:9/v1", attempts=1)
+    assert endpoint.identity == "http://127.0.0.1:9/v1/chat/completions"
+    with pytest.raises(CallImpossible) as caught:
+        asyncio.run(ask(Endpoints({"m": endpoint})))
+    assert "pass-word-1" not in str(caught.value)
+    assert "127.0.0.1:9" in str(caught.value)
+
+
 def test_the_anthropic_dialect_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EK_TEST_KEY", "secret-key")
     with ChatServer() as server:

@@ -105,6 +105,18 @@ def test_an_exception_is_a_missing_reply_with_its_place(app: Path) -> None:
     assert "'c1'" in str(failed)
 
 
+def test_a_key_in_an_exception_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_VENDOR_API_KEY", "sk-in-an-exception-1")
+
+    def answer(case: Case, prompt: object) -> str:
+        raise RuntimeError("Incorrect API key provided: sk-in-an-exception-1")
+
+    (failed,) = run(PythonTask("a:b", "1", answer), CASE)
+    assert isinstance(failed, CallFailed)
+    assert "sk-in" not in str(failed)
+    assert "[key]" in str(failed)
+
+
 def test_what_is_no_answer_is_a_configuration_error(app: Path) -> None:
     (failed,) = run(load_task("ek_toy_app:listed", version="1", root=app), CASE)
     assert isinstance(failed, ConfigError)

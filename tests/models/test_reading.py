@@ -193,7 +193,15 @@ def test_an_unfinished_or_foreign_body_is_a_fault_that_passes(content: bytes) ->
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"choices": []}, {"choices": [None]}, {"choices": "x"}, {"choices": None}]
+    "body",
+    [
+        {},
+        {"choices": []},
+        {"choices": [None]},
+        {"choices": "x"},
+        {"choices": None},
+        {"choices": [{"error": {"code": 502, "message": "gone"}, "finish_reason": "error"}]},
+    ],
 )
 def test_no_choices_is_a_fault_that_passes(body: dict[str, Any]) -> None:
     with pytest.raises(CallFault) as caught:
