@@ -214,7 +214,7 @@ def _new_pngs(
 
 
 def is_drawing(png: bytes) -> bool:
-    """True for a PNG with more than one colour in it; decodes at most 64 MB, row filters kept.
+    """True for a PNG with more than one colour in it; decodes at most 16 MB, row filters kept.
 
     An image of one colour leaves, after filtering, a handful of different bytes; the edges of
     lines and letters leave many.
@@ -228,7 +228,7 @@ def is_drawing(png: bytes) -> bool:
             packed += png[at + 8 : at + 8 + length]
         at += 12 + length
     try:
-        raw = zlib.decompressobj().decompress(bytes(packed), 64 * 2**20)
+        raw = zlib.decompressobj().decompress(bytes(packed), 16 * 2**20)
     except zlib.error:
         return False
     return len(set(raw)) > 12
