@@ -11,10 +11,11 @@ class Redactor:
     What is shorter than eight characters is a placeholder ("EMPTY", "ollama") and no secret.
     """
 
-    __slots__ = ("_secrets",)
+    __slots__ = ("_raw", "_secrets")
 
     def __init__(self, secrets: tuple[str, ...]) -> None:
         self._secrets = tuple(s for s in secrets if len(s) >= 8)
+        self._raw = tuple(s.encode() for s in self._secrets)
 
     def __call__(self, text: str) -> str:
         """The text without keys."""
@@ -25,10 +26,9 @@ class Redactor:
 
     def clean_bytes(self, data: bytes) -> bytes:
         """The same for a body that was not read yet."""
-        for secret in self._secrets:
-            raw = secret.encode()
-            if raw in data:
-                data = data.replace(raw, b"[key]")
+        for secret in self._raw:
+            if secret in data:
+                data = data.replace(secret, b"[key]")
         return data
 
     def __repr__(self) -> str:

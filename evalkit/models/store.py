@@ -17,6 +17,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,32 +94,13 @@ class CallStore:
 
     def get_many(self, keys: Iterable[str]) -> dict[str, Reply]:
         """The replies of those calls that are stored."""
-        found: dict[str, Reply] = {}
-        for chunk in _chunks(keys, 500):
-            with self._lock, self._sentences():
-                rows = self._reader.execute(
-                    f"SELECT key, reply FROM replies WHERE key IN ({','.join('?' * len(chunk))}) "
-                    "ORDER BY draw",
-                    [bytes.fromhex(k) for k in chunk],
-                ).fetchall()
-            for blob, text in rows:
-                key = blob.hex()
-                found[key] = self._read(text, key)
-        return found
+        return {key: self._read(text, key) for key, (text,) in self._rows("reply", keys)}
 
     def origins(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Where stored replies come from: `at`, `run`, `model`, `purpose`, `settings` (JSON)."""
-        found: dict[str, dict[str, Any]] = {}
         names = ("at", "run", "model", "purpose", "settings")
-        for chunk in _chunks(keys, 500):
-            with self._lock, self._sentences():
-                for blob, *values in self._reader.execute(
-                    f"SELECT key, {', '.join(names)} FROM replies "
-                    f"WHERE key IN ({','.join('?' * len(chunk))}) ORDER BY draw",
-                    [bytes.fromhex(k) for k in chunk],
-                ):
-                    found[blob.hex()] = dict(zip(names, values, strict=True))
-        return found
+        rows = self._rows(", ".join(names), keys)
+        return {key: dict(zip(names, values, strict=True)) for key, values in rows}
 
     def keys_of_run(self, run: str) -> list[str]:
         """Keys of the calls that this run paid for, oldest first."""
@@ -251,6 +233,20 @@ class CallStore:
                 event.set()
         if db is not None:
             db.close()
+
+    def _rows(self, columns: str, keys: Iterable[str]) -> Iterator[tuple[str, list[Any]]]:
+        """Key and columns of the newest draw of each of these calls."""
+        newest: dict[bytes, list[Any]] = {}
+        remaining = iter(keys)
+        while chunk := [bytes.fromhex(k) for k in islice(remaining, 500)]:
+            marks = ",".join("?" * len(chunk))
+            with self._lock, self._sentences():
+                for blob, *values in self._reader.execute(
+                    f"SELECT key, {columns} FROM replies WHERE key IN ({marks}) ORDER BY draw",
+                    chunk,
+                ):
+                    newest[blob] = values
+        return ((blob.hex(), values) for blob, values in newest.items())
 
     def _read(self, text: str, key: str) -> Reply:
         try:
@@ -397,14 +393,3 @@ def _resolve(pairs: list[tuple[asyncio.Future[Reply], Any]]) -> None:
             future.set_exception(outcome)
         else:
             future.set_result(outcome)
-
-
-def _chunks(keys: Iterable[str], size: int) -> Iterator[list[str]]:
-    chunk: list[str] = []
-    for key in keys:
-        chunk.append(key)
-        if len(chunk) == size:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
