@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from evalkit.errors import StatsError
+from evalkit.stats.bounds import one_sided_bounds
 from evalkit.stats.decision import Decision, Ruling, Strictness
 from evalkit.stats.intervals import cases_to_prove
 from evalkit.stats.observations import Observations, ScoreRange, check_conf
-from evalkit.stats.repeats import as_observations, case_means, one_sided_bounds, pass_rate
+from evalkit.stats.repeats import as_observations, case_means, pass_rate
 from evalkit.stats.wording import counted_sentence, floor_sentence
 
 __all__ = [

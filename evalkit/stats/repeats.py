@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalkit.errors import StatsError
-from evalkit.stats.intervals import exact_lower_bound, exact_upper_bound, wilson_bounds
+from evalkit.stats.intervals import wilson_bounds
 from evalkit.stats.observations import Observations, ScoreRange, check_conf, observe
 from evalkit.stats.quantiles import normal_quantile, t_quantile
 from evalkit.stats.result import Interval, Status
 
 __all__ = [
+    "FLAT",
     "Components",
     "Scope",
     "as_observations",
     "case_means",
     "clustered_mean",
     "effective_wilson",
-    "one_sided_bounds",
     "pass_rate",
     "pooled_rate",
     "variance_components",
@@ -176,30 +176,6 @@ def effective_wilson(means: Any, observations: Any, tail: float) -> dict[str, An
         "low": low,
         "high": high,
     }
-
-
-def one_sided_bounds(
-    seen: Observations, alpha: float, *, binary: bool | None = None
-) -> tuple[float, float]:
-    """One-sided lower and upper bound on [0, 1] of the rate or mean, each at level 1 - alpha.
-
-    One pass/fail run per case: exact. Pass/fail with repeats: `effective_wilson`. Other scores:
-    t on the case means; without variance the share n cases can have missed. NaN without data.
-    """
-    means, runs = case_means(seen)
-    n = len(means)
-    two_values = seen.binary if binary is None else binary
-    if n == 0:
-        return math.nan, math.nan
-    if two_values and int(runs.max()) == 1:
-        passed = round(float(means.sum()))
-        return exact_lower_bound(passed, n, alpha), exact_upper_bound(passed, n, alpha)
-    if n < 2:
-        return math.nan, math.nan
-    if two_values:
-        found = effective_wilson(means, runs.sum(), alpha)
-        return float(found["low"]), float(found["high"])
-    return _t_or_unseen(means, alpha)
 
 
 def clustered_mean(scores: Any, *, conf: float = 0.95, **how: Any) -> Interval:

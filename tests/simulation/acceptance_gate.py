@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from simulation_bars import Row
 
+from evalkit.stats.bounds import mean_bounds
 from evalkit.stats.decision import Decision, Strictness
 from evalkit.stats.differences import drop_p, moments, t_bounds
 from evalkit.stats.gate import relative_decisions
@@ -163,7 +164,7 @@ def coverage(rng: np.random.Generator, reps: int) -> Iterator[Row]:
 
 
 def floors(rng: np.random.Generator, reps: int) -> Iterator[Row]:
-    """Beyond the design's table: a floor at the true rate, 3 repeats (see decision 0010)."""
+    """Beyond the design's table: a floor at the truth (see decisions 0010 and 0014)."""
     for rate in (0.8, 0.9, 0.95):
         for n in (30, 60, 120):
             means = Application(rng, rate, 0.5, (reps, n)).run()
@@ -180,6 +181,18 @@ def floors(rng: np.random.Generator, reps: int) -> Iterator[Row]:
                     high=bar,
                     replications=reps,
                 )
+    share, worst = 0.07, 0.5  # most cases at the top of the scale, few far below it
+    for n in (60, 120, 300):
+        low = rng.random((reps, n)) < share
+        scores = np.where(low, rng.uniform(0, worst, low.shape), 1.0)
+        truth = 1 - share + share * worst / 2
+        yield Row(
+            "floor at the true mean of a scale, proven",
+            f"floor {truth:.3f}, n = {n}",
+            float((mean_bounds(scores, 0.05)[0] >= truth).mean()),
+            high=0.06,
+            replications=reps,
+        )
 
 
 def family(rng: np.random.Generator, reps: int) -> Iterator[Row]:

@@ -10,11 +10,10 @@ from hypothesis.extra import numpy as hnp
 
 from evalkit.errors import StatsError
 from evalkit.stats.intervals import wilson_interval
-from evalkit.stats.observations import observe, runs_by_case
+from evalkit.stats.observations import runs_by_case
 from evalkit.stats.repeats import (
     clustered_mean,
     effective_wilson,
-    one_sided_bounds,
     pass_rate,
     pooled_rate,
     variance_components,
@@ -202,14 +201,6 @@ def test_the_array_kernel_gives_what_the_scalar_function_gives() -> None:
     many = effective_wilson(scores.mean(-1), 36, 0.025)
     for i, one in enumerate(scores):
         assert pass_rate(one).ci_low == pytest.approx(many["low"][i])
-
-
-def test_one_sided_bounds_are_exact_with_one_run() -> None:
-    low, high = one_sided_bounds(observe([1] * 59), 0.05)
-    assert low == pytest.approx(0.05 ** (1 / 59))
-    assert high == 1
-    assert one_sided_bounds(observe([[NAN]]), 0.05) == pytest.approx((NAN, NAN), nan_ok=True)
-    assert one_sided_bounds(observe([[1, 0]]), 0.05) == pytest.approx((NAN, NAN), nan_ok=True)
 
 
 def test_a_long_table_becomes_runs_and_keeps_its_holes() -> None:
