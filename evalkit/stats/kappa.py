@@ -175,8 +175,8 @@ def disagreement(k: int, weighting: Weighting) -> Floats:
 def _flat(k: int, weighting: Weighting) -> tuple[Floats, Floats]:
     """The weights v as a vector, and the K² x K² map from shares p to their margins.
 
-    A margin is Σ_j p_.j v_ij + Σ_i p_i. v_ij; chance disagreement is half of p · margins, so that
-    every kappa is two products with a table.
+    A margin is Σ_j p_.j v_ij + Σ_i p_i. v_ij; chance disagreement is half of p · margins, and the
+    large-sample error needs the margins themselves.
     """
     v, cells = disagreement(k, weighting), np.arange(k * k)
     rows, columns = cells // k, cells % k
@@ -186,11 +186,11 @@ def _flat(k: int, weighting: Weighting) -> tuple[Floats, Floats]:
 def kappa_of_tables(tables: Floats, weighting: Weighting) -> Floats:
     """Kappa of each (..., K, K) table of counts or shares; NaN where it is 0/0."""
     k = tables.shape[-1]
-    v, to_margins = _flat(k, weighting)
-    cells = tables.reshape(*tables.shape[:-2], k * k)
-    expected = np.vecdot(cells, cells @ to_margins)
+    v, ones = disagreement(k, weighting), np.ones(k)
+    rows, columns = tables @ ones, ones @ tables  # products: a sum over a short axis is slow
+    observed = tables.reshape(*tables.shape[:-2], k * k) @ v.ravel()
     with np.errstate(invalid="ignore", divide="ignore"):
-        return 1 - 2 * (cells @ v) * cells.sum(-1) / expected
+        return 1 - observed * (rows @ ones) / np.vecdot(rows @ v, columns)
 
 
 def _kappa_and_error(
