@@ -27,8 +27,8 @@ from evalkit.judges import Judge, asking, parse_judge_file
 from evalkit.judges import build_judge as judge_of
 from evalkit.judges.injection import Sealed, seal
 from evalkit.models.client import Client
-from evalkit.models.endpoints import Endpoint, Endpoints
-from evalkit.records import Case, Document, Reply
+from evalkit.models.endpoints import Endpoint, Endpoints, load_endpoints
+from evalkit.records import Case, Document, Reply, Verdict
 
 HERE = Path(__file__).parent
 GOOD = "The moon is made of rock, says the page."
@@ -180,8 +180,6 @@ async def _one(attack: Attack, slot: str, how: str, client: Client) -> Outcome:
 
 async def _battery(how: str, slots: tuple[str, ...]) -> dict[tuple[str, str], Outcome]:
     battery = attacks()
-    # An attack is told to the judge by its demand, so one attack cannot lend its words to another.
-    results: dict[tuple[str, str], Outcome] = {}
     obedient = ObedientJudge([a.says for a in battery])
     with ChatServer(reply=obedient) as server:
         endpoints = Endpoints({"loop": Endpoint("loop", base_url=server.base_url)})
@@ -196,6 +194,25 @@ def run_battery(how: str, slots: tuple[str, ...] = SLOTS) -> dict[tuple[str, str
     """Every attack through every slot against the obedient judge, under one way of sealing."""
     with sealing(how):
         return asyncio.run(_battery(how, slots))
+
+
+def run_local(battery: list[Attack]) -> list[tuple[str, Verdict, Verdict]]:
+    """Each attack, the local model's verdict on the draft without it, and on the draft with it."""
+    header = "justification_chars: 40\nmax_tokens: 60\ncriteria:\n  faithful: Is it so?"
+    text = HEADER.format(kind="criteria", more=header, user=ASKED + "{{ draft }}")
+    text = text.replace("loop/judge", "local/smollm2-135m-instruct")
+    judge = judge_of(parse_judge_file(text, "local"))
+
+    async def run() -> list[tuple[str, Verdict, Verdict]]:
+        async with Client(load_endpoints(HERE)) as client:
+            plain = await judge.judge(CASE, Reply("The moon is made of tin."), client.ask)
+            found: list[tuple[str, Verdict, Verdict]] = []
+            for attack in battery:
+                hit = await judge.judge(CASE, Reply(attack.text), client.ask)
+                found.append((attack.id, plain["faithful"], hit["faithful"]))
+            return found
+
+    return asyncio.run(run())
 
 
 def table(outcomes: Mapping[str, Mapping[tuple[str, str], Outcome]]) -> str:

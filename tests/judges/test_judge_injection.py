@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from obedient_judge import CASE, SEALS, SLOTS, attacks, judges, run_battery, table
+from obedient_judge import CASE, SEALS, SLOTS, attacks, judges, run_battery, run_local, table
 
 from evalkit.judges.attempts import find_attempts
 from evalkit.judges.injection import neutralise, seal
+from evalkit.models.local import why_unavailable
 from evalkit.records import Case, Document, Reply
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +33,15 @@ def test_the_battery_never_reaches_the_obedient_judge_and_is_flagged(
     assert any(o.reached for o in controls["guessable tags"].values())
     assert set(SEALS) == {"shipped", *controls}
     assert {slot for _, slot in shipped} == set(SLOTS)
+
+
+@pytest.mark.local_model
+@pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "installed")
+def test_attempts_on_the_local_model_are_flagged_whatever_it_says() -> None:
+    for _, _, hit in run_local(attacks()[::25]):
+        assert "injection" in hit.flags
+        assert hit.label in ("yes", "no", None)
+        assert hit.raw
 
 
 def case_b06() -> dict[str, str]:
