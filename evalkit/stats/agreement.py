@@ -167,8 +167,8 @@ def agreement(
         mae=float(np.abs(gap).mean()) if pairs.n else math.nan,
         rmse=math.sqrt(float((gap**2).mean())) if pairs.n else math.nan,
         within_one=_near(table),
-        recall=_per_class(table, table.sum(1), categories, pairs, level, "no_human_example"),
-        precision=_per_class(table, table.sum(0), categories, pairs, level, "never_awarded"),
+        recall=_recall(table, categories, pairs, level),
+        precision=_precision(table, categories, pairs, level),
         never_awarded=tuple(c for c, n in zip(categories, table.sum(0), strict=True) if n == 0),
         bands_used=int(np.count_nonzero(table.sum(1))),
         prevalence_index=prevalence,
@@ -235,28 +235,43 @@ def mean_bias(human: ArrayLike, judge: ArrayLike, *, span: float, level: float =
 
 
 def _share(
-    hits: float, total: float, pairs: PairedRatings, level: float, reason: str = "no_cases"
-) -> Interval:
-    """A (weighted) share with the Wilson interval on Kish's effective size."""
-    found = class_rate(hits, total, level, reason)
-    if pairs.weights is not None and total > 0:
-        n = pairs.effective_n * total / pairs.weights.sum()
-        found = replace(
-            class_rate(hits / total * n, n, level, reason), n_cases=pairs.n, n_runs=pairs.n
-        )
-    return replace(found, n_missing=pairs.n_missing, n_invalid=pairs.n_invalid)
-
-
-def _per_class(
-    table: Floats,
-    totals: Floats,
-    categories: tuple[Hashable, ...],
+    hits: float,
+    total: float,
     pairs: PairedRatings,
     level: float,
-    reason: str,
+    reason: str = "no_cases",
+    n_invalid: int | None = None,
+) -> Interval:
+    """A (weighted) share with the Wilson interval on Kish's effective size."""
+    unread = pairs.n_invalid if n_invalid is None else n_invalid
+    if pairs.weights is None or total <= 0:
+        found = class_rate(hits, total, level, reason, unread)
+    else:
+        n = pairs.effective_n * total / float(pairs.weights.sum())
+        found = class_rate(hits / total * n, n, level, reason, unread)
+        found = replace(found, n_cases=pairs.n, n_runs=pairs.n, bounds=None)
+    return replace(found, n_missing=pairs.n_missing)
+
+
+def _recall(
+    table: Floats, categories: tuple[Hashable, ...], pairs: PairedRatings, level: float
 ) -> dict[Hashable, Interval]:
+    """Per human class; an unread verdict counts in the class that people gave its item."""
+    unread = np.zeros(len(table), int)
+    if pairs.unread is not None:
+        unread = np.bincount(pairs.unread, minlength=len(table))
     return {
-        c: _share(float(table[i, i]), float(totals[i]), pairs, level, reason)
+        c: _share(table[i, i], table[i].sum(), pairs, level, "no_human_example", int(unread[i]))
+        for i, c in enumerate(categories)
+    }
+
+
+def _precision(
+    table: Floats, categories: tuple[Hashable, ...], pairs: PairedRatings, level: float
+) -> dict[Hashable, Interval]:
+    """Per class the judge gave; an unread verdict is in none of them."""
+    return {
+        c: _share(table[i, i], table[:, i].sum(), pairs, level, "never_awarded", 0)
         for i, c in enumerate(categories)
     }
 

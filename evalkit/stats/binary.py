@@ -224,9 +224,15 @@ def admit_binary(
 
 
 def class_rate(k: float, n: float, level: float, reason: str, n_invalid: int = 0) -> Interval:
-    """Wilson interval of k in n; NaN, UNDEFINED with this reason where n is 0."""
+    """Wilson interval of k in n; NaN, UNDEFINED with this reason where n is 0.
+
+    With unread verdicts `bounds` holds the rate with all of them wrong and with all of them right.
+    """
+    everything = n + n_invalid
+    bounds = (k / everything, (k + n_invalid) / everything) if n_invalid else None
     if n > 0:
-        return replace(wilson_interval(float(k), float(n), level=level), n_invalid=n_invalid)
+        found = wilson_interval(float(k), float(n), level=level)
+        return replace(found, n_invalid=n_invalid, bounds=bounds)
     nan = math.nan
     return Interval(
         nan,
@@ -237,6 +243,7 @@ def class_rate(k: float, n: float, level: float, reason: str, n_invalid: int = 0
         n_invalid=n_invalid,
         status=Status.UNDEFINED,
         reasons=(reason,),
+        bounds=bounds,
     )
 
 

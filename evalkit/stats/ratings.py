@@ -135,7 +135,8 @@ def _scale(categories: tuple[Hashable, ...]) -> Scale:
 class PairedRatings:
     """The pairs that both sides rated, as codes, and how many were left out.
 
-    `n_missing`: no anchor rating; `n_invalid`: an anchor rating but no usable verdict.
+    `n_missing`: no anchor rating; `n_invalid`: an anchor rating but no usable verdict, `unread`
+    the human codes of those.
     """
 
     scale: Scale
@@ -145,6 +146,7 @@ class PairedRatings:
     kept: NDArray[np.bool_] | None  # which of the given pairs these are; None: all
     n_missing: int = 0
     n_invalid: int = 0
+    unread: Codes | None = None
 
     @property
     def n(self) -> int:
@@ -196,6 +198,7 @@ def pair_ratings(
     kept = (h >= 0) & (j >= 0) if scale.first is None or _may_be_absent(human, judge) else None
     if kept is None or kept.all():
         return PairedRatings(scale, h, j, w, None)
+    unread = h[(h >= 0) & (j < 0)]
     return PairedRatings(
         scale,
         h[kept],
@@ -203,7 +206,8 @@ def pair_ratings(
         None if w is None else w[kept],
         kept,
         n_missing=int((h < 0).sum()),
-        n_invalid=int(((h >= 0) & (j < 0)).sum()),
+        n_invalid=len(unread),
+        unread=unread,
     )
 
 

@@ -236,7 +236,9 @@ def test_the_report_counts_every_pair_once_and_names_unused_bands() -> None:
     assert found.never_awarded == (1,)
     assert found.precision[1].reasons == ("never_awarded",)
     assert found.bias.estimate == pytest.approx(0.1)  # before rounding
-    assert found.recall[3].n_invalid == 1
+    assert (found.recall[3].n_invalid, found.recall[2].n_invalid) == (1, 0)
+    assert found.recall[3].bounds == (0.5, 1.0)  # the unread verdict wrong, and right
+    assert found.percent.bounds == pytest.approx((3 / 5, 4 / 5))
 
 
 def test_a_band_without_a_human_example_has_no_recall() -> None:
