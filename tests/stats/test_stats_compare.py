@@ -172,6 +172,18 @@ def test_a_case_missing_on_either_side_leaves_and_is_counted_per_side() -> None:
     assert worst.n_missing == 5
 
 
+def test_statuses_decide_what_a_hole_is_on_either_side() -> None:
+    old, new = {"a": [1, 1], "b": [1, 0]}, {"b": [NAN, NAN], "a": [1, NAN]}
+    joined = pair_up(
+        old,
+        new,
+        candidate_status={"b": ["system_error", "judge_invalid"], "a": ["ok", "skipped"]},
+    )
+    assert joined.differences == pytest.approx([0, -0.5])
+    assert (joined.n_missing, joined.n_invalid) == (2, 1)
+    assert joined.missing_share == 0.5
+
+
 def test_clusters_are_the_units_of_a_comparison() -> None:
     joined = pair_up([0, 0, 1, 1], [1, 1, 1, 0], clusters=["a", "a", "b", "c"])
     assert joined.ids == (0, 2, 3)
