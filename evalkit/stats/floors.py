@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from evalkit.stats.decision import Decision, Ruling, Strictness
 from evalkit.stats.intervals import cases_to_prove
 from evalkit.stats.observations import Observations, ScoreRange, check_conf
 from evalkit.stats.repeats import as_observations, case_means, pass_rate
-from evalkit.stats.wording import counted_sentence, floor_sentence
+from evalkit.stats.wording import broken_sentence, counted_sentence, floor_sentence
 
 __all__ = [
     "MOST_MISSING",
@@ -76,7 +76,9 @@ def counted_verdict(
         upper=rate.ci_high,
         finding=finding,
         reasons=tuple(reasons),
-        sentence=counted_sentence(
+        sentence=broken_sentence(reasons[-1], rate)
+        if decision is Decision.BROKEN
+        else counted_sentence(
             int(failed.sum()), int(seen.valid.sum()), rate.n_cases, seen.n_missing
         ),
         extra={
@@ -119,54 +121,9 @@ def floor_verdict(
     Raises:
         StatsError: If the floor lies outside the range or at its ends, or scores are malformed.
     """
-    check_conf("alpha", alpha)
     seen = as_observations(scores, status, score_range)
-    at = _on_unit(floor, seen.score_range, "floor")
-    rate = pass_rate(seen, conf=conf, binary=binary, clusters=clusters)
-
-    def judged(some: Observations) -> tuple[Decision, str, float, float]:
-        units = some.by_unit(clusters)
-        low, high = one_sided_bounds(units, alpha, binary=binary)
-        means = case_means(units)[0]
-        mean = float(means.mean()) if len(means) else math.nan
-        proven = low >= at and len(means) >= cases_to_prove(at, alpha)
-        finding = "proven" if proven else "refuted" if high < at else "neither"
-        below = mean < at - 1e-12
-        if strictness is Strictness.SMOKE:
-            decision = Decision.FAIL if finding == "refuted" else Decision.PASS
-            if decision is Decision.PASS and (below or math.isnan(mean)):
-                decision = Decision.UNDECIDED
-        elif proven:
-            decision = Decision.PASS
-        else:
-            decision = Decision.FAIL if below else Decision.UNDECIDED
-        return decision, finding, low, high
-
-    decision, finding, low, high = judged(seen)
-    decision, reasons = _bounded(decision, seen, lambda some: judged(some)[0])
-    low, high = seen.scaled_back(low), seen.scaled_back(high)
-    fewest = cases_to_prove(at, alpha)
-    span = seen.score_range[1] - seen.score_range[0]
-    return Ruling(
-        decision,
-        "floor",
-        strictness,
-        floor,
-        rate,
-        low,
-        high,
-        finding,
-        cases_needed=fewest if rate.n_cases < fewest else None,
-        reasons=reasons,
-        sentence=floor_sentence(
-            rate,
-            floor,
-            low,
-            high,
-            finding=finding,
-            span=span,
-            cases_needed=fewest if rate.n_cases < fewest else None,
-        ),
+    return _against(
+        seen, floor, "floor", strictness, alpha, conf=conf, binary=binary, clusters=clusters
     )
 
 
@@ -195,16 +152,72 @@ def win_rate_verdict(
     Raises:
         StatsError: If `least` is outside (0, 1) or scores are malformed.
     """
-    ruling = floor_verdict(
-        scores, least, strictness=strictness, alpha=alpha, status=status, clusters=clusters
+    seen = as_observations(scores, status)
+    return _against(seen, least, "win_rate", strictness, alpha, clusters=clusters)
+
+
+def _against(
+    seen: Observations,
+    floor: float,
+    rule: Literal["floor", "win_rate"],
+    strictness: Strictness,
+    alpha: float,
+    *,
+    conf: float = 0.95,
+    binary: bool | None = None,
+    clusters: Sequence[Hashable] | None = None,
+) -> Ruling:
+    check_conf("alpha", alpha)
+    at = _on_unit(floor, seen.score_range, "floor")
+    rate = pass_rate(seen, conf=conf, binary=binary, clusters=clusters)
+
+    def judged(some: Observations) -> tuple[Decision, str, float, float]:
+        units = some.by_unit(clusters)
+        low, high = one_sided_bounds(units, alpha, binary=binary)
+        means = case_means(units)[0]
+        mean = float(means.mean()) if len(means) else math.nan
+        proven = low >= at and len(means) >= cases_to_prove(at, alpha)
+        finding = "proven" if proven else "refuted" if high < at else "neither"
+        below = mean < at - 1e-12
+        if strictness is Strictness.SMOKE:
+            decision = Decision.FAIL if finding == "refuted" else Decision.PASS
+            if decision is Decision.PASS and (below or math.isnan(mean)):
+                decision = Decision.UNDECIDED
+        elif proven:
+            decision = Decision.PASS
+        else:
+            fails = below if rule == "floor" else finding == "refuted"
+            decision = Decision.FAIL if fails else Decision.UNDECIDED
+        return decision, finding, low, high
+
+    decision, finding, low, high = judged(seen)
+    decision, reasons = _bounded(decision, seen, lambda some: judged(some)[0])
+    low, high = seen.scaled_back(low), seen.scaled_back(high)
+    fewest = cases_to_prove(at, alpha)
+    span = seen.score_range[1] - seen.score_range[0]
+    return Ruling(
+        decision,
+        rule,
+        strictness,
+        floor,
+        rate,
+        low,
+        high,
+        finding,
+        cases_needed=fewest if rate.n_cases < fewest else None,
+        reasons=reasons,
+        sentence=broken_sentence(reasons[-1], rate, span)
+        if decision is Decision.BROKEN
+        else floor_sentence(
+            rate,
+            floor,
+            low,
+            high,
+            finding=finding,
+            span=span,
+            cases_needed=fewest if rate.n_cases < fewest else None,
+        ),
     )
-    undecided = (
-        strictness is Strictness.RELEASE
-        and ruling.decision is Decision.FAIL
-        and ruling.finding == "neither"
-    )
-    decision = Decision.UNDECIDED if undecided else ruling.decision
-    return replace(ruling, decision=decision, rule="win_rate")
 
 
 def _bounded(

@@ -33,7 +33,7 @@ from evalkit.stats.observations import ScoreRange, check_conf
 from evalkit.stats.pairs import Missing, Pairs, pair_up
 from evalkit.stats.power import cases_for_release, minimum_detectable_effect
 from evalkit.stats.result import Interval
-from evalkit.stats.wording import SMALL_SET, missing_clause, relative_sentence
+from evalkit.stats.wording import SMALL_SET, broken_sentence, relative_sentence
 
 __all__ = [
     "NonInferiority",
@@ -204,7 +204,9 @@ def relative_verdict(
         mde=mde,
         cases_needed=shown,
         reasons=tuple(dict.fromkeys(reasons)),
-        sentence=relative_sentence(
+        sentence=broken_sentence("missing_data_decides", found.interval, span, change=True)
+        if decision is Decision.BROKEN
+        else relative_sentence(
             replace(found, mde=mde),
             used * span,
             float(bounds.lower) * span,
@@ -271,13 +273,6 @@ def _findings(bounds: GateBounds, margin: float) -> NDArray[np.str_]:
     )
 
 
-UNMEASURED = {
-    "no_pairs": "no case has a score on both sides",
-    "too_many_missing": "more than 5 % of the observations are missing",
-    "judge_not_informative": "the judge does not tell good from bad (TPR + TNR <= 1)",
-}
-
-
 def _without_bounds(
     decision: Decision,
     interval: Interval,
@@ -285,7 +280,6 @@ def _without_bounds(
     margin: float,
     reasons: tuple[str, ...],
 ) -> Ruling:
-    text = UNMEASURED.get(reasons[-1])
     return Ruling(
         decision,
         "relative",
@@ -295,8 +289,8 @@ def _without_bounds(
         math.nan,
         math.nan,
         reasons=reasons,
-        sentence=f"not measured: {text}{missing_clause(interval)}."
-        if text
+        sentence=broken_sentence(reasons[-1], interval, change=True)
+        if decision is Decision.BROKEN
         else f"not distinguished: {interval.n_cases} pair cannot show a difference.",
     )
 

@@ -16,6 +16,7 @@ from evalkit.stats.result import Interval, Status
 
 __all__ = [
     "SMALL_SET",
+    "broken_sentence",
     "change_text",
     "comparison_sentence",
     "counted_sentence",
@@ -29,6 +30,13 @@ __all__ = [
 
 MINUS = "−"
 SMALL_SET = 30
+BROKEN_WORDS = {
+    "no_observations": "no observation has a score",
+    "no_pairs": "no case has a score on both sides",
+    "too_many_missing": "more than 5 % of the observations are missing",
+    "missing_data_decides": "the missing observations would decide",
+    "judge_not_informative": "the judge does not tell good from bad (TPR + TNR <= 1)",
+}
 DIRECTION_WORDS = {
     Direction.IMPROVED: "improved",
     Direction.REGRESSED: "regression detected",
@@ -124,6 +132,19 @@ def headline(found: Comparison, margin: float, *, alpha: float = 0.05, span: flo
         word = "regression detected: " if found.direction is Direction.REGRESSED else ""
         return f"smoke gate: {word}{numbers}"
     return f"{DIRECTION_WORDS[found.direction]}: {numbers}"
+
+
+def broken_sentence(
+    reason: str, found: Interval, span: float = 1.0, *, change: bool = False
+) -> str:
+    """Why a criterion was not measured, beside the rate (or the change) there is."""
+    why = BROKEN_WORDS.get(reason, reason)
+    if not found.defined:
+        return f"not measured: {why}{missing_clause(found, span)}."
+    if change:
+        shown = change_text(found.estimate, span)
+        return f"not measured: {why}; {shown} (n = {found.n_cases} cases){missing_clause(found)}."
+    return f"not measured: {why}; {rate_sentence(found, span=span)}."
 
 
 def counted_sentence(failed: int, total: int, n_cases: int, n_missing: int) -> str:

@@ -325,6 +325,33 @@ def test_a_win_rate_is_undecided_at_release_when_its_bounds_hold_it() -> None:
     assert win_rate_verdict(scores, 0.75, strictness=RELEASE).decision is Decision.FAIL
 
 
+def test_missing_verdicts_of_an_open_win_rate_do_not_break_it() -> None:
+    scores = [[1.0], [0.5], [0.0], [0.5]] * 10 + [[NAN]]
+    found = win_rate_verdict(scores, 0.5, strictness=RELEASE)
+    assert found.decision is Decision.UNDECIDED
+    assert floor_verdict(scores, 0.5, strictness=RELEASE).decision is Decision.BROKEN
+
+
+@pytest.mark.parametrize(
+    ("ruling", "says"),
+    [
+        (counted_verdict([[1.0], [NAN]] + [[1.0]] * 30), "the missing observations would decide"),
+        (floor_verdict([1.0, NAN], 0.5, strictness=SMOKE), "more than 5 %"),
+        (floor_verdict([NAN], 0.5, strictness=SMOKE), "no observation has a score"),
+        (relative_verdict([1.0] * 9, [1.0] * 8 + [NAN], 0.1, strictness=SMOKE), "more than 5 %"),
+        (relative_verdict([], [], 0.1, strictness=SMOKE), "no case has a score on both sides"),
+        (
+            relative_verdict([1.0] * 60, [1.0] * 57 + [NAN] * 3, 0.06, strictness=RELEASE),
+            "the missing observations would decide; +0.0 points",
+        ),
+    ],
+)
+def test_what_was_not_measured_says_why(ruling, says) -> None:
+    assert ruling.decision is Decision.BROKEN
+    assert ruling.sentence.startswith("not measured: ")
+    assert says in ruling.sentence
+
+
 def test_alarms_of_a_family_need_holm_and_release_rulings_do_not() -> None:
     old, new = application(60, broken=3)
     alarm = relative_verdict(old, new, 0.05, strictness=SMOKE)
