@@ -17,7 +17,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -311,12 +311,11 @@ class CallStore:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.02)
-        db.execute("BEGIN IMMEDIATE")
-        with _rollback_on_error(db):
-            if not self._is_ours(db):  # another process may have been first
-                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                db.execute(f"PRAGMA user_version = {VERSION}")
-                db.execute(_SCHEMA)
+        db.execute("BEGIN IMMEDIATE")  # left open by an error, it is rolled back when closed
+        if not self._is_ours(db):  # another process may have been first
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {VERSION}")
+            db.execute(_SCHEMA)
         db.execute("COMMIT")
 
     @contextmanager
@@ -342,37 +341,43 @@ _MEND = "It is left untouched: move it away, or name another file."
 
 
 def _commit(db: sqlite3.Connection, batch: list[_Write]) -> list[Reply | StoreError]:
+    """Write a batch; the reply that stands under each key.
+
+    One statement, a transaction of its own, carries up to 500 rows: each statement gives the
+    interpreter's lock away and has to wait for it again, which beside a busy event loop takes
+    longer than the writing.
+    """
     outcomes: list[Reply | StoreError] = []
-    db.execute("BEGIN IMMEDIATE")
-    with _rollback_on_error(db):
-        for write in batch:
-            blob = bytes.fromhex(write.key)
-            draw = "(SELECT coalesce(max(draw) + 1, 0) FROM replies WHERE key = ?1)"
+    for fresh, group in groupby(batch, key=lambda write: write.fresh):
+        writes = list(group)
+        for start in range(0, len(writes), 500):
+            some = writes[start : start + 500]
+            draw = (
+                "(SELECT coalesce(max(draw) + 1, 0) FROM replies WHERE key = ?)" if fresh else "0"
+            )
+            marks = ", ".join([f"(?, {draw}, ?, ?, ?, ?, ?, ?)"] * len(some))
+            values: list[Any] = []
+            for write in some:
+                blob = bytes.fromhex(write.key)
+                values += (blob, blob, *write.row) if fresh else (blob, *write.row)
             inserted = db.execute(
                 "INSERT INTO replies (key, draw, at, run, model, purpose, settings, reply) "
-                f"VALUES (?1, {draw if write.fresh else '0'}, ?2, ?3, ?4, ?5, ?6, ?7) "
-                "ON CONFLICT DO NOTHING",
-                (blob, *write.row),
-            )
-            if inserted.rowcount:
-                outcomes.append(write.reply)
-                continue
-            standing = db.execute(
-                "SELECT reply FROM replies WHERE key = ? ORDER BY draw DESC LIMIT 1", (blob,)
-            ).fetchone()
-            outcomes.append(reply_from_json(standing[0], write.key))
-    db.execute("COMMIT")
+                f"VALUES {marks} ON CONFLICT DO NOTHING",
+                values,
+            ).rowcount
+            if inserted == len(some):
+                outcomes += [write.reply for write in some]
+            else:  # another process was first with some of them
+                outcomes += [_standing(db, write) for write in some]
     return outcomes
 
 
-@contextmanager
-def _rollback_on_error(db: sqlite3.Connection) -> Generator[None]:
-    try:
-        yield
-    except BaseException:
-        with suppress(sqlite3.Error):
-            db.execute("ROLLBACK")
-        raise
+def _standing(db: sqlite3.Connection, write: _Write) -> Reply:
+    newest = db.execute(
+        "SELECT reply FROM replies WHERE key = ? ORDER BY draw DESC LIMIT 1",
+        (bytes.fromhex(write.key),),
+    )
+    return reply_from_json(newest.fetchone()[0], write.key)
 
 
 def _wake(batch: list[_Write], outcomes: list[Reply | StoreError]) -> None:
