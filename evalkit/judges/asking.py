@@ -10,7 +10,7 @@ from typing import Any
 from evalkit.errors import CallFailed, JudgeError, PromptError
 from evalkit.judges.attempts import find_attempts
 from evalkit.judges.file import JudgeFile, family_of
-from evalkit.judges.injection import seal
+from evalkit.judges.injection import Sealed, seal
 from evalkit.judges.judge import Ask
 from evalkit.judges.verdict import Reading
 from evalkit.records import Case, Finish, Message, Reply, Request, ScoreStatus, Verdict
@@ -79,12 +79,10 @@ def prepare(
     """
     material = {**_background(case), **drafts}
     sealed = seal(material, salt=file.hash)
-    inputs = {name: sealed.blocks[f"inputs.{name}"] for name in case.inputs}
-    given = {n: b for n, b in sealed.blocks.items() if not n.startswith("inputs.")}
-    try:
-        messages = file.prompt.render(Case(id=case.id, inputs=inputs), **given)
-    except PromptError as problem:
-        raise JudgeError(f"judge {file.name}, case {case.id}: {problem}") from problem
+    text = "\n".join(m.content for m in _rendered(file, case, sealed))
+    shown = [name for name, block in sealed.blocks.items() if block and block in text]
+    sealed = seal(material, salt=file.hash, shown=shown)
+    messages = _rendered(file, case, sealed)
     notice = _NOTICE[file.language].format(key=sealed.key)
     system = "\n\n".join([*(m.content for m in messages if m.role == "system"), brief, notice])
     user = "\n\n".join([*(m.content for m in messages if m.role != "system"), closing])
@@ -96,8 +94,17 @@ def prepare(
         schema=schema,
         repeat=repeat,
     )
-    attempts, note = _attempts(material, drafts)
+    attempts, note = _attempts({n: material[n] for n in shown}, drafts)
     return Asked(request, (*flags, *attempts), note, _too_long(file, request))
+
+
+def _rendered(file: JudgeFile, case: Case, sealed: Sealed) -> tuple[Message, ...]:
+    inputs = {name: sealed.blocks[f"inputs.{name}"] for name in case.inputs}
+    given = {n: b for n, b in sealed.blocks.items() if not n.startswith("inputs.")}
+    try:
+        return file.prompt.render(Case(id=case.id, inputs=inputs), **given)
+    except PromptError as problem:
+        raise JudgeError(f"judge {problem}") from problem
 
 
 def _background(case: Case) -> dict[str, str]:
@@ -142,6 +149,9 @@ def _too_long(file: JudgeFile, request: Request) -> str:
     )
 
 
+_TOO_LONG = "the judge did not see its whole prompt"
+
+
 async def ask_model(asked: Asked, ask: Ask, judge_hash: str) -> Reply | Verdict:
     """Send one request; a verdict comes back where there is nothing to read.
 
@@ -154,23 +164,27 @@ async def ask_model(asked: Asked, ask: Ask, judge_hash: str) -> Reply | Verdict:
         reply = await ask(asked.request)
     except CallFailed as problem:
         return unread(str(problem), status=ScoreStatus.MISSING, judge_hash=judge_hash)
-    cut = next((w for w in reply.warnings if "cut" in w or "truncat" in w), "")
-    problem = (
-        f"the judge's prompt was not read whole: {cut}"
-        if cut
-        else "the judge refused to judge"
-        if reply.refused
-        else "the judge's reply was filtered"
-        if reply.finish is Finish.CONTENT_FILTER
-        else "the judge's reply was cut off before its verdict"
-        if reply.truncated and "}" not in visible_text(reply.text)
-        else ""
-    )
-    if problem:
-        flags = (*asked.flags, "too_long") if cut else asked.flags
+    if reason := _no_verdict_in(reply):
+        flags = (*asked.flags, "too_long") if reason.startswith(_TOO_LONG) else asked.flags
         raw = reply.text or reply.refusal
-        return unread(problem, flags=flags, raw=raw, judge_hash=judge_hash, key=reply.key)
+        return unread(reason, flags=flags, raw=raw, judge_hash=judge_hash, key=reply.key)
     return reply
+
+
+def _no_verdict_in(reply: Reply) -> str:
+    """Why a reply cannot hold a verdict that counts, else ""."""
+    cut = any(w.startswith("prompt cut") for w in reply.warnings)
+    if cut or reply.finish is Finish.TOO_LONG:
+        return f"{_TOO_LONG}: {' '.join(reply.warnings)}"
+    if reply.refused:
+        return "the judge refused to judge"
+    if reply.finish is Finish.CONTENT_FILTER:
+        return "the judge's reply was filtered"
+    if reply.truncated and "}" not in visible_text(reply.text):
+        return (
+            f"the judge's reply was cut off before its verdict {' '.join(reply.warnings)}".strip()
+        )
+    return ""
 
 
 def unread(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -82,7 +83,7 @@ class JudgeFile:
     family: str = ""
     refusals: str = "settle"
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """The judge's identity: 12 hex digits over what is asked, of whom, and how.
 

@@ -8,7 +8,7 @@ gives the same prompt, so that a recorded verdict replays.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from evalkit.hashing import sha256_hex
@@ -24,15 +24,17 @@ class Sealed:
     blocks: Mapping[str, str]
 
 
-def seal(material: Mapping[str, str], *, salt: str) -> Sealed:
+def seal(material: Mapping[str, str], *, salt: str, shown: Collection[str] | None = None) -> Sealed:
     """Wrap each text in tags that carry a key of this call.
 
     Args:
         material: Block name to raw text; what follows the last dot of a name stands in the tag.
         salt: The judge's hash, so that the key of one judge is of no use against another.
+        shown: The blocks that the prompt really shows; only they decide the key, so that what a
+            judge never sees cannot cost a new call. None is all.
     """
     clean = {name: neutralise(text) for name, text in material.items()}
-    digest = sha256_hex([salt, sorted(material.items())])
+    digest = sha256_hex([salt, sorted(i for i in material.items() if not shown or i[0] in shown)])
     key = next(
         k
         for k in (digest[i : i + 12] for i in range(len(digest) - 12))

@@ -111,7 +111,7 @@ class ObedientJudge:
         return json.dumps({"justification": "j", "verdict": wins})
 
 
-def guessable_seal(material: Mapping[str, str], *, salt: str) -> Sealed:
+def guessable_seal(material: Mapping[str, str], **_: Any) -> Sealed:
     """Control: the same tags in every call, nothing neutralised."""
     return Sealed("data", {n: _tagged(n, t) for n, t in material.items()})
 
@@ -121,7 +121,7 @@ def _tagged(name: str, text: str) -> str:
     return f"<{tag}-data>\n{text}\n</{tag}-data>" if text else ""
 
 
-def no_seal(material: Mapping[str, str], *, salt: str) -> Sealed:
+def no_seal(material: Mapping[str, str], **_: Any) -> Sealed:
     """Control: the text stands in the prompt as it is."""
     return Sealed("", dict(material))
 

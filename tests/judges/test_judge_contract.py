@@ -155,7 +155,8 @@ UNREADABLE = [
     Reply("", refusal="I cannot judge this."),
     Reply("", finish=Finish.CONTENT_FILTER),
     Reply('{"verdict": "maybe", "score": 9}'),
-    Reply("", finish=Finish.LENGTH, warnings=("the context size is 4096 tokens",)),
+    Reply("", finish=Finish.TOO_LONG, warnings=("the context is 4096 tokens",)),
+    Reply("", finish=Finish.LENGTH, warnings=("the budget went to reasoning",)),
 ]
 
 
@@ -184,6 +185,11 @@ def test_an_endpoint_without_schemas_and_a_cut_prompt_are_said(judge: Judge) -> 
     assert all("no_schema" in v.flags for v in verdicts_of(judge, bare))
     assert all(v.status is ScoreStatus.UNSCORED for v in verdicts_of(judge, cut))
     assert all("too_long" in v.flags for v in verdicts_of(judge, cut))
+
+    async def refused_as_too_long(request: Request) -> Reply:
+        return Reply("", finish=Finish.TOO_LONG, warnings=("the context is 4096 tokens",))
+
+    assert all("4096" in v.reason for v in verdicts_of(judge, refused_as_too_long))
 
 
 @MODELS

@@ -106,7 +106,7 @@ def test_a_models_name_tells_its_family(model: str, family: str) -> None:
 def test_a_variable_the_case_does_not_have_is_named() -> None:
     file = parse_judge_file(changed("{{ draft }}", "{{ inputs.colour }}"), "j")
     judge = JUDGES["scale"](file)
-    with pytest.raises(JudgeError, match=r"case c1.*colour"):
+    with pytest.raises(JudgeError, match=r"judge j, .*'c1'.*colour"):
         judge.requests(Case("c1", inputs={"question": "?"}), Reply("x"))
 
 

@@ -92,6 +92,17 @@ def test_the_key_is_stable_for_a_replay_and_differs_with_text_and_judge() -> Non
     assert len({key("x", "j"), key("y", "j"), key("x", "k")}) == 3
 
 
+def test_what_the_judge_never_sees_does_not_cost_a_new_call() -> None:
+    judge = judges()["criteria"]  # shows question, context and draft; no reference
+    other = Case("m", inputs={**CASE.inputs, "unused": "x"}, context=CASE.context)
+    changed = Case("m", inputs=CASE.inputs, context=CASE.context, expected={"answer": "new"})
+    base = judge.requests(CASE, Reply("Fine."))
+    assert judge.requests(changed, Reply("Fine.")) == base
+    assert judge.requests(other, Reply("Fine.")) == base
+    seen = Case("m", inputs=CASE.inputs, context=(Document("p", "Iron."),))
+    assert judge.requests(seen, Reply("Fine.")) != base
+
+
 def test_ordinary_code_and_markup_is_left_as_it_is() -> None:
     text = "if a < b and c > d: f(x)  # <b>bold</b> \\frac{a}{b} <div class='x'> List<int>\n\tp"
     assert neutralise(text) == text
