@@ -186,11 +186,14 @@ def make_pair(case: Case, strong: str, how: str, *, seed: int = 7) -> KnownPair:
 
 def pair_requests(judge: Judge, known: KnownPairs) -> list[Request]:
     """The calls that `reconstruct_judge` would send, to be priced first."""
-    return [
-        request
-        for pair in known.pairs
-        for request in judge.pair_requests(pair.case, Reply(pair.strong), Reply(pair.weak))
-    ]
+    sent: list[Request] = []
+    for pair in known.pairs:
+        strong, weak = Reply(pair.strong), Reply(pair.weak)
+        if judge.kind == "scale":
+            sent += [*judge.requests(pair.case, strong), *judge.requests(pair.case, weak)]
+        else:
+            sent += judge.pair_requests(pair.case, strong, weak)
+    return sent
 
 
 async def reconstruct_judge(
@@ -205,7 +208,8 @@ async def reconstruct_judge(
     """Put a judge, and the trivial rules beside it, through known pairs in both orders.
 
     Args:
-        judge: Any judge that can compare.
+        judge: A pairwise judge, a trivial one, or a scale judge, whose levels then decide (it sees
+            one text at a time, so that no order can sway it).
         known: At least 5 pairs; 30 for a gate that a judge of .80 passes.
         ask: The seam to the model.
         threshold: Least accuracy.
@@ -214,7 +218,11 @@ async def reconstruct_judge(
     """
 
     async def compare(by: Judge, pair: KnownPair) -> PairVerdict:
-        found = await by.compare(pair.case, Reply(pair.strong), Reply(pair.weak), ask, repeat)
+        strong, weak = Reply(pair.strong), Reply(pair.weak)
+        if by.kind == "scale":
+            found = await _by_level(by, pair.case, strong, weak, ask, repeat)
+        else:
+            found = await by.compare(pair.case, strong, weak, ask, repeat)
         if on_pair and by is judge:
             on_pair(found)
         return found
@@ -302,6 +310,28 @@ def evidence_for(
             )
         )
     return found
+
+
+async def _by_level(
+    judge: Judge, case: Case, strong: Reply, weak: Reply, ask: Ask, repeat: int
+) -> PairVerdict:
+    """The text with the higher level wins; a verdict that cannot be read makes the pair invalid."""
+    said = [next(iter((await judge.judge(case, r, ask, repeat)).values())) for r in (strong, weak)]
+    one, other = said[0].value, said[1].value
+    winner, reason = None, "invalid"
+    if one is not None and other is not None:
+        winner = "tie" if one == other else "a" if one > other else "b"
+        reason = "tie_both" if one == other else "agree"
+    return PairVerdict(
+        case_id=case.id,
+        repeat=repeat,
+        winner=winner,
+        reason=reason,
+        orders=(),
+        lengths=(len(strong.text), len(weak.text)),
+        judge=judge.name,
+        judge_hash=judge.hash,
+    )
 
 
 def _right(verdict: PairVerdict) -> bool | None:
