@@ -15,6 +15,7 @@ from typing import ClassVar
 from evalkit.records import Case, Finding, Reply, Score
 from evalkit.scorers.answer import no_answer
 from evalkit.scorers.latex import Tex, looks_like_tex, parse
+from evalkit.scorers.number_reading import prose_of
 from evalkit.scorers.tex_dialect import is_cite
 from evalkit.scorers.thinking import masked_text
 
@@ -28,7 +29,6 @@ __all__ = [
 ]
 
 _PANDOC = re.compile(r"(?<![\w.@\\])-?@\{?([A-Za-z0-9_][\w:.#$%&+?<>~/-]*\w|[A-Za-z])")
-_CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`|<!--.*?-->", re.MULTILINE | re.DOTALL)
 _MAX_BIB = 2_000_000
 
 
@@ -57,7 +57,7 @@ def citations_in(text: str) -> tuple[Citation, ...]:
     r"""Every citation of a LaTeX or Markdown text in order; `\nocite{*}` has the key `*`."""
     if looks_like_tex(text):
         return tuple(_tex_citations(parse(text)))
-    prose = _CODE.sub(lambda found: " " * len(found[0]), text)
+    prose = prose_of(text)
     return tuple(
         Citation(found[1], "@", found.start(), found.end()) for found in _PANDOC.finditer(prose)
     )

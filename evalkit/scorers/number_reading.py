@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from evalkit.scorers.latex import BREAK, looks_like_tex, parse
+from evalkit.scorers.quoting import blank_code
 
-__all__ = ["Number", "Reading", "numbers_in", "read"]
+__all__ = ["Number", "Reading", "numbers_in", "prose_of", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,6 @@ class Reading:
 _SAME_LENGTH = str.maketrans(
     "０１２３４５６７８９．％−－﹣\u00a0\u202f\u2006\u2007\u2008\u200a",
     "0123456789.%---" + "\u2009" * 6,
-)
-_CODE = re.compile(
-    r"^(?P<fence>```+|~~~+)[^\n]*\n(?:.*?\n)??[ ]*(?P=fence)[ \t]*$"
-    r"|(?P<tick>`+)(?!`)[^\n]*?(?<!`)(?P=tick)(?!`)|<!--.*?-->",
-    re.MULTILINE | re.DOTALL,
 )
 _MATH_SIGN = re.compile(r"\\[a-zA-Z]+|\$[^$\n]*[\\^_][^$\n]*\$|\\[\[(,%]")
 
@@ -118,12 +114,23 @@ def read(text: str) -> Reading:
         tex = parse(text)
         shown = tex.visible.translate(_SAME_LENGTH)
         return Reading(shown, tex.where, tex.math, True, tex.problem)
-    plain = _CODE.sub(lambda found: BREAK * len(found[0]), text)
+    plain = prose_of(text)
     if _MATH_SIGN.search(plain):
         tex = parse(plain.replace("\\%", "\u2009%").replace("%", "％"))
         shown = tex.visible.translate(_SAME_LENGTH)
         return Reading(shown, tex.where, tex.math, False, tex.problem)
     return Reading(plain.translate(_SAME_LENGTH), range(len(text)), bytes(len(text)), False)
+
+
+def prose_of(text: str) -> str:
+    """Markdown or plain text with its code and its HTML comments blanked out, equally long."""
+    text = blank_code(text)
+    pieces: list[str] = []
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:
+        pieces += [text[at:start], " " * (end + 3 - start)]
+        at = end + 3
+    return "".join([*pieces, text[at:]])
 
 
 def numbers_in(text: str, *, everything: bool = False) -> tuple[Number, ...]:
