@@ -166,7 +166,9 @@ def relative_verdict(
     ]
     if broken:
         because = (*reasons, *broken)
-        return _without_bounds(Decision.BROKEN, found.interval, strictness, margin, because)
+        return _without_bounds(
+            Decision.BROKEN, found.interval, strictness, margin, because, pairs.span
+        )
 
     def decide(differences: Any) -> Decision:
         if len(differences) < 2:
@@ -184,7 +186,9 @@ def relative_verdict(
     if n < max(SMALL_SET, cases_to_prove(1 - used, alpha)):
         reasons.append("small_set")
     if n < 2:
-        return _without_bounds(decision, found.interval, strictness, margin, (*reasons, "n_lt_2"))
+        return _without_bounds(
+            decision, found.interval, strictness, margin, (*reasons, "n_lt_2"), pairs.span
+        )
     span, m = pairs.span, moments(pairs.differences)
     bounds = gate_bounds(pairs.differences, alpha)
     finding, p = str(_findings(bounds, used)), float(drop_p(m))
@@ -279,6 +283,7 @@ def _without_bounds(
     strictness: Strictness,
     margin: float,
     reasons: tuple[str, ...],
+    span: float,
 ) -> Ruling:
     return Ruling(
         decision,
@@ -289,7 +294,7 @@ def _without_bounds(
         math.nan,
         math.nan,
         reasons=reasons,
-        sentence=broken_sentence(reasons[-1], interval, change=True)
+        sentence=broken_sentence(reasons[-1], interval, span, change=True)
         if decision is Decision.BROKEN
         else f"not distinguished: {interval.n_cases} pair cannot show a difference.",
     )
