@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -97,6 +97,7 @@ def anchor_from_labels(
     domain: str,
     categories: Sequence[str],
     criterion: str = "",
+    words: Mapping[str, str] | None = None,
     people: str = "",
     licence: str = "",
 ) -> Anchor:
@@ -112,6 +113,7 @@ def anchor_from_labels(
         domain: The suite's domain.
         categories: Every possible label, lowest first.
         criterion: Which criterion's labels.
+        words: What a label is called in the anchor; for pairs the winner's source to "1" or "2".
         people: Who they are, in words; the annotators' names without.
         licence: Under which licence the texts and labels stand.
 
@@ -123,7 +125,7 @@ def anchor_from_labels(
     if not kept:
         raise AnchorError(f"{name}: no item of these has a label yet.")
     said = tuple(
-        AnchorLabel(item.id, who, label)
+        AnchorLabel(item.id, who, (words or {}).get(label, label))
         for item in kept
         for who, label in sorted(by_item[item.id].items())
     )

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from evalkit.errors import AnchorError
+from evalkit.judges.masking import mask
 from evalkit.records import Document
 from evalkit.validity.labels import (
     CANNOT_TELL,
@@ -93,7 +94,7 @@ class Session:
         plan: Id of the sampling plan, kept in each line.
         seed: Fixes the order.
         salt: Fixes the sides; it stays on this side of the page.
-        mask: Takes names and signatures out of a text before anybody sees it.
+        names: Names to mask in the texts (models, runs, people), beside what any mask hides.
         min_display_s: A label that comes sooner was given by nobody who read the item.
         clock: Seconds, monotonic.
     """
@@ -106,7 +107,7 @@ class Session:
     plan: str = ""
     seed: int = 7
     salt: str = "evalkit"
-    mask: Callable[[str], str] = str
+    names: tuple[str, ...] = ()
     min_display_s: float = 0.3
     clock: Callable[[], float] = time.monotonic
     _by_id: dict[str, BlindItem] = field(init=False, repr=False)
@@ -132,9 +133,9 @@ class Session:
             self._on_screen = (item.id, self.clock())
         return Shown(
             token=self._token(item.id),
-            question=self.mask(item.question),
-            context=tuple(self.mask(page.text) for page in item.context),
-            texts=tuple(self.mask(item.drafts[source]) for source in sides(item, self.salt)),
+            question=item.question,
+            context=tuple(page.text for page in item.context),
+            texts=tuple(self._masked(item, source) for source in sides(item, self.salt)),
             choices=(LEFT, TIE, RIGHT) if len(item.drafts) == 2 else self.levels,
             done=len(self._by_id) - len(waiting),
             total=len(self._by_id),
@@ -225,6 +226,11 @@ class Session:
         append_label(self.path, label)
         self._on_screen = None
         return label
+
+    def _masked(self, item: BlindItem, source: str) -> str:
+        """A draft without names, model signatures and wording that tells old from new."""
+        about = "\n".join([item.question, *(page.text for page in item.context)])
+        return mask(item.drafts[source], names=(*item.drafts, *self.names), subject=about).text
 
     def _token(self, item_id: str) -> str:
         return _digest(self.salt, "token", self.annotator, item_id)[:12]

@@ -151,13 +151,15 @@ def test_single_drafts_take_levels_and_cannot_tell(tmp_path: Path) -> None:
 
 
 def test_texts_are_masked_before_they_are_shown(tmp_path: Path) -> None:
-    at = Session(
-        [BlindItem("e", {"m": "I am SmolLM"})], tmp_path / "l", "ann",
-        mask=lambda text: text.replace("SmolLM", "[name]"),
-    )  # fmt: skip
-    shown = at.show()
+    drafts = {
+        "run-7f3a": "As run-7f3a says, SmolLM2-135M by Ann knows install.md.",
+        "b": "Nothing.",
+    }
+    item = BlindItem("e", drafts, question="What does install.md say?")
+    shown = Session([item], tmp_path / "l", "ann", names=("Ann",)).show()
     assert shown is not None
-    assert shown.texts == ("I am [name]",)
+    text = next(t for t in shown.texts if t != "Nothing.")
+    assert text == "As [name] says, [model] by [name] knows install.md."
 
 
 @given(st.lists(st.text(min_size=1), unique=True, min_size=1, max_size=20), st.integers())
