@@ -10,6 +10,7 @@ older ones; the newest is served.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import queue
 import sqlite3
 import threading
@@ -150,6 +151,7 @@ class CallStore:
                         target=self._write, name="evalkit-call-store", daemon=True
                     )
                     self._writer.start()
+                    atexit.register(self.flush)  # a process that ends without close() loses nothing
         self._queue.put(_Write(key, reply, row, fresh, done))
         return await done
 
@@ -186,6 +188,7 @@ class CallStore:
             self._queue.put(None)
             self._writer.join()
             self._writer = None
+            atexit.unregister(self.flush)
         with self._lock:
             self._reader.close()
 
@@ -368,16 +371,11 @@ def _commit(db: sqlite3.Connection, batch: list[_Write]) -> list[Reply | StoreEr
             if inserted == len(some):
                 outcomes += [write.reply for write in some]
             else:  # another process was first with some of them
-                outcomes += [_standing(db, write) for write in some]
+                standing = "SELECT reply FROM replies WHERE key = ? ORDER BY draw DESC LIMIT 1"
+                for key in (write.key for write in some):
+                    (text,) = db.execute(standing, (bytes.fromhex(key),)).fetchone()
+                    outcomes.append(reply_from_json(text, key))
     return outcomes
-
-
-def _standing(db: sqlite3.Connection, write: _Write) -> Reply:
-    newest = db.execute(
-        "SELECT reply FROM replies WHERE key = ? ORDER BY draw DESC LIMIT 1",
-        (bytes.fromhex(write.key),),
-    )
-    return reply_from_json(newest.fetchone()[0], write.key)
 
 
 def _wake(batch: list[_Write], outcomes: list[Reply | StoreError]) -> None:
