@@ -175,8 +175,9 @@ class CallStore:
         self.flush()
         with self._lock, self._sentences():
             gone = self._reader.execute(
-                "DELETE FROM replies WHERE (?1 IS NULL OR at < ?1) AND (?2 IS NULL OR run = ?2)",
-                (before, run),
+                "DELETE FROM replies WHERE (:before IS NULL OR at < :before) "
+                "AND (:run IS NULL OR run = :run)",
+                {"before": before, "run": run},
             ).rowcount
             with suppress(sqlite3.OperationalError):  # in use elsewhere: the room is used again
                 self._reader.execute("VACUUM")
