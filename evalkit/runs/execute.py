@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +21,7 @@ from evalkit.models.client import Client
 from evalkit.models.python_task import load_task
 from evalkit.models.recordings import HANDWRITTEN
 from evalkit.records import Case, Reply, Request, Row
+from evalkit.runs.early_stop import EarlyStop
 from evalkit.runs.git import git_state
 from evalkit.runs.manifest import Manifest, versions
 from evalkit.runs.observe import observe
@@ -65,6 +66,7 @@ async def execute(
     on_row: Callable[[Row], None] | None = None,
     progress: Progress | None = None,
     created: datetime | None = None,
+    early: EarlyStop | None = None,
 ) -> Run:
     """Run a plan to its end and return the run; what was asked stays in the call store.
 
@@ -76,6 +78,7 @@ async def execute(
         on_row: Called with each row in the order in which they finish.
         progress: Counts what is finished.
         created: Moment of the run; now by default.
+        early: Looks after each case and may end the run; its order is kept before the first call.
 
     Raises:
         CallImpossible: If a call can never succeed (wrong key, model or address).
@@ -84,21 +87,31 @@ async def execute(
     progress = progress or Progress()
     progress.total, progress.started = len(plan), time.monotonic()
     folder = new_run_folder(runs, plan, created) if runs else None
-    runner = _Runner(plan, client, baseline or {}, on_row, progress)
+    runner = _Runner(plan, client, baseline or {}, on_row, progress, early)
+    if early and folder:
+        order = {"order_seed": early.seed, "order": early.order}
+        (folder / "order.json").write_text(json.dumps(order) + "\n", encoding="utf-8")
     with _Writer(folder, keep=len(plan) <= KEPT) as writer:
         await runner.run(writer)
     manifest = manifest_of(
-        plan,
+        early.reduced(plan) if early else plan,
         client,
         run_id=folder.name if folder else "",
         created=created,
         stopped=runner.stopped,
         origin=runner.origin,
     )
+    if early:
+        looks = {**manifest.sampling, "sequential": early.as_json()}
+        manifest = replace(manifest, sampling=looks)
     if folder:
         text = json.dumps(manifest.as_json(), indent=2, ensure_ascii=False, sort_keys=True)
         (folder / "manifest.json").write_text(text + "\n", encoding="utf-8")
     return Run(manifest, folder, writer.kept)
+
+
+class _Settled(Exception):
+    """Nothing more has to be asked; ends the other workers."""
 
 
 class _Runner:
@@ -111,7 +124,9 @@ class _Runner:
         baseline: Mapping[tuple[str, int], Reply],
         on_row: Callable[[Row], None] | None,
         progress: Progress,
+        early: EarlyStop | None = None,
     ) -> None:
+        self.early = early
         self.plan, self.client, self.baseline = plan, client, baseline
         self.on_row, self.progress = on_row, progress
         task = plan.suite.task
@@ -120,7 +135,8 @@ class _Runner:
         self.origin = "model"
 
     async def run(self, writer: _Writer) -> None:
-        todo = enumerate(self.plan.observations())
+        early = self.early
+        todo = early.observations(self.plan) if early else enumerate(self.plan.observations())
         # A few more workers than calls in flight: while one scores, another's call is under way.
         workers = min(len(self.plan), self._in_flight() * 5 // 4 + 2)
         try:
@@ -128,15 +144,21 @@ class _Runner:
                 for _ in range(workers):
                     group.create_task(self._work(todo, writer))
         except BaseExceptionGroup as failed:
-            raise _first(failed) from None
+            if not isinstance(first := _first(failed), _Settled):
+                raise first from None
+        for index, row in enumerate(early.kept if early else ()):
+            writer.put(index, row)
 
     async def _work(self, todo: Iterator[tuple[int, tuple[Case, int]]], writer: _Writer) -> None:
         for index, (case, repeat) in todo:
             row = await self._observe(case, repeat)
-            writer.put(index, row)
             self.progress.count(row)
             if self.on_row:
                 self.on_row(row)
+            if self.early is None:
+                writer.put(index, row)
+            elif self.early.see(index, row):
+                raise _Settled
 
     async def _observe(self, case: Case, repeat: int) -> Row:
         reply, error, sha = None, self.stopped, ""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evalkit.errors import BaselineError
 
-__all__ = ["GitState", "file_at", "git_state", "resolve_ref"]
+__all__ = ["GitState", "changed_files", "file_at", "git_state", "resolve_ref"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def git_state(folder: Path) -> GitState:
     sha = _git(folder, "rev-parse", "HEAD")
     if sha is None:
         return GitState()
-    top = _git(folder, "rev-parse", "--show-toplevel") or str(folder)
+    top = (_git(folder, "rev-parse", "--show-toplevel") or str(folder)).strip()
     changes = _git(Path(top), "status", "--porcelain", "--", ".", ":(exclude)exports")
     return GitState(sha.strip(), bool(changes and changes.strip()))
 
@@ -68,6 +68,21 @@ def file_at(path: Path, ref: str) -> str | None:
         return None
     relative = path.resolve().relative_to(Path(top.strip()).resolve()).as_posix()
     return _git(Path(top.strip()), "show", f"{ref}:{relative}")
+
+
+def changed_files(folder: Path, ref: str) -> dict[str, tuple[int, int] | None]:
+    """Files below a folder that differ from a ref: lines added and removed, None when binary.
+
+    Files that git does not know yet stand with (0, 0).
+    """
+    found: dict[str, tuple[int, int] | None] = {}
+    for line in (_git(folder, "diff", "--numstat", "--relative", ref, "--", ".") or "").split("\n"):
+        cells = line.split("\t")
+        if len(cells) == 3:
+            number = cells[0].isdigit()
+            found[cells[2]] = (int(cells[0]), int(cells[1])) if number else None
+    new = _git(folder, "ls-files", "--others", "--exclude-standard") or ""
+    return found | {name: (0, 0) for name in new.split("\n") if name}
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

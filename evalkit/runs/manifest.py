@@ -24,6 +24,7 @@ class Manifest:
     `scales` each scale criterion to its lowest and highest level.
     `stopped` is "" for a complete run, else why it ended early. `origin` is model,
     handwritten or scripted: a screen never shows the last two as a model's work.
+    `failed_floors` marks a first baseline that was frozen below these floors.
     """
 
     run_id: str
@@ -48,6 +49,7 @@ class Manifest:
     origin: str = "model"
     calls: Mapping[str, Any] = field(default_factory=dict)
     stopped: str = ""
+    failed_floors: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, every field."""

@@ -10,7 +10,13 @@ from evalkit.records import Row, RowStatus, Score, ScoreStatus
 from evalkit.runs.manifest import Manifest
 from evalkit.stats.observations import Observation
 
-__all__ = ["CriterionScores", "criterion_scores", "scores_of", "value_in_unit"]
+__all__ = [
+    "CriterionScores",
+    "criterion_scores",
+    "score_range_of",
+    "scores_of",
+    "value_in_unit",
+]
 
 Missing = Literal["lowest", "left_out"]
 
@@ -79,10 +85,10 @@ def criterion_scores(
         not_judged: A case that a hard criterion stopped scores lowest (the gate's rule), or is
             left out (the rate among judged cases).
     """
-    found = {name: CriterionScores(name, _range(manifest, name)) for name in manifest.by}
+    found = {name: CriterionScores(name, score_range_of(manifest, name)) for name in manifest.by}
     for row in rows:
         for name, score in row.scores.items():
-            scores = found.setdefault(name, CriterionScores(name, _range(manifest, name)))
+            scores = found.setdefault(name, CriterionScores(name, score_range_of(manifest, name)))
             scores.counts[score.status.value] = scores.counts.get(score.status.value, 0) + 1
             if score.status is ScoreStatus.NOT_JUDGED and not_judged == "left_out":
                 continue
@@ -103,7 +109,7 @@ def value_in_unit(
     score: Score, row: Row, manifest: Manifest, name: str
 ) -> tuple[float | None, str]:
     """A score in its criterion's unit (rate 0..1, or levels), and what became of it."""
-    low, high = _range(manifest, name)
+    low, high = score_range_of(manifest, name)
     if score.status is ScoreStatus.NOT_JUDGED:
         return low, Observation.SYSTEM_ERROR.value
     if score.status is ScoreStatus.UNSCORED:
@@ -120,7 +126,7 @@ def value_in_unit(
     return value, word.value
 
 
-def _range(manifest: Manifest, name: str) -> tuple[float, float]:
+def score_range_of(manifest: Manifest, name: str) -> tuple[float, float]:
     """What a criterion's scores run from and to: a scale's levels, else 0..1."""
     rule: Mapping[str, Any] = manifest.thresholds.get(name, {})
     levels = manifest.scales.get(name)

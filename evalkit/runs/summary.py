@@ -19,7 +19,7 @@ from evalkit.stats.strata import stratified_mean
 if TYPE_CHECKING:
     from evalkit.runs.run import Run
 
-__all__ = ["CaseSummary", "CriterionSummary", "Summary", "summarise"]
+__all__ = ["CaseSummary", "CriterionSummary", "Summary", "summarise", "traffic_weights"]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def summarise(run: Run) -> Summary:
         judged = criterion_scores(run, manifest, not_judged="left_out")
     else:
         judged = {}
-    weights = _weights(manifest.sampling)
+    weights = traffic_weights(manifest.sampling)
     criteria = tuple(
         _criterion(s, manifest.thresholds.get(name, {}), layers[name], weights, judged.get(name))
         for name, s in scores.items()
@@ -199,7 +199,7 @@ def _rate(
     return _scored(scores, weights if len(set(strata.values())) > 1 else None)
 
 
-def _weights(sampling: Mapping[str, Any]) -> Mapping[str, float] | None:
+def traffic_weights(sampling: Mapping[str, Any]) -> Mapping[str, float] | None:
     """Each stratum's share of the traffic, where the sample does not carry it already."""
     sizes, weights = sampling.get("sizes", {}), sampling.get("weights", {})
     n = sum(sizes.values())

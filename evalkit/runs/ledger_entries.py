@@ -1,0 +1,66 @@
+"""A run's lines for the ledger: one a criterion, with what the gate said of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from evalkit.runs.gate_result import GateResult
+from evalkit.runs.ledger import LedgerEntry, append_entries
+from evalkit.runs.run import Run
+from evalkit.runs.summary import CriterionSummary
+
+__all__ = ["append_run", "entries_of"]
+
+
+def entries_of(run: Run, result: GateResult | None = None) -> list[LedgerEntry]:
+    """One entry a criterion that was measured; without a gate every one is `shown`."""
+    words = {c.name: c.word for c in result.criteria} if result else {}
+    rules = {c.name: c.rule for c in result.criteria} if result else {}
+    return [
+        _entry(run, criterion, words.get(criterion.name, "shown"), rules.get(criterion.name))
+        for criterion in run.summary().criteria
+    ]
+
+
+def append_run(path: Path, run: Run, result: GateResult | None = None) -> int:
+    """Append a real run to the ledger; returns how many lines.
+
+    A run that sent no call, or whose replies came from a script, appends nothing: the ledger
+    is what models did, and nothing stands in it twice.
+
+    Raises:
+        LedgerError: If the file is not a ledger or cannot be written.
+    """
+    if not run.manifest.calls.get("new") or run.manifest.origin == "scripted":
+        return 0
+    entries = entries_of(run, result)
+    append_entries(path, entries)
+    return len(entries)
+
+
+def _entry(
+    run: Run, criterion: CriterionSummary, word: str, rule: Mapping[str, object] | None
+) -> LedgerEntry:
+    manifest, rate = run.manifest, criterion.rate
+    floor = (rule or criterion.rule).get("min")
+    judge_hash = manifest.by.get(criterion.name, "") if criterion.layer == 2 else ""
+    return LedgerEntry(
+        date=manifest.created,
+        git_sha=manifest.git_sha[:12] + ("+dirty" if manifest.dirty else ""),
+        prompt_hash=str(manifest.prompt.get("hash", "")),
+        metric=criterion.name,
+        name=manifest.suite,
+        score=rate.estimate,
+        threshold=float(str(floor)) if floor is not None else math.nan,
+        passed=word.lower() if word != "not compared" else "shown",
+        model=manifest.model,
+        app_version=manifest.app_version,
+        suite_digest=manifest.suite_digest,
+        judge_hash=judge_hash,
+        n=rate.n_cases,
+        ci_low=rate.ci_low,
+        ci_high=rate.ci_high,
+        run_id=manifest.run_id,
+    )
