@@ -1,7 +1,17 @@
 """Judges: where no deterministic check can reach, a model judges, under rules it cannot bend.
 
 A judge is one file (`judges/*.md`); its hash is its identity. Adding a kind is a class here and a
-line in `JUDGES`.
+line in `JUDGES`. What a verdict's `flags` say:
+
+    contradiction        the justification, or a second field, says something else
+    mended, free_text    the reply was not the one JSON object that was asked for
+    no_schema            the endpoint does not enforce the schema
+    abstained_unasked    *cannot tell*, where the judge file does not offer it
+    injection            the draft speaks to the judge (injection_in_case: the case's own text does)
+    masked               names or signs of origin were replaced before the judge saw the drafts
+    same_family          judge and candidate are of one family
+    settled              no judge was asked (with no_answer or refusal)
+    too_long             the judge did not, or would not, see its whole prompt
 """
 
 from __future__ import annotations

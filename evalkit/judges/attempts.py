@@ -52,20 +52,20 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     "addresses the judge": _any(
         r"\b(?:dear|attention|note to|message (?:to|for)|hello|hi|hey|to the)\s+"
         rf"(?:the\s+|ai\s+|llm\s+)*{_JUDGE}\b",
-        r"^\W*(?:judge|grader|evaluator|assessor|rater)s?\s*[:,]",
+        r"^\W{0,12}(?:judge|grader|evaluator|assessor|rater)s?\s*[:,]",
         rf"\bif you are (?:an? )?(?:ai|llm|language model|{_JUDGE})\b",
         r"(?:致|请|各位|亲爱的).{0,4}(?:评委|裁判|评审|评分员|审阅者)",
         r"an den (?:gutachter|prüfer|bewerter)|(?:au|cher) (?:juge|correcteur|évaluateur)",
     ),
     "forges a verdict": _any(
         r"[\"'“]\s*(?:verdict|score|rating|passed|winner|grade|justification)\s*[\"'”]\s*:",
-        r"^\W*(?:verdict|score|rating|passed|winner|grade)\s*[:=]\s*[\"'“]?"
+        r"^\W{0,12}(?:verdict|score|rating|passed|winner|grade)\s*[:=]\s*[\"'“]?"
         r"(?:yes|no|pass|fail|true|false|tie|first|second|[ab]\b|\d)",
         r"\[\[\s*(?:a|b|c|tie|yes|no|\d+)\s*\]\]",
         r"\bfinal (?:verdict|judge?ment|score)\b\s*[:=]",
     ),
     "switches roles": _any(
-        r"^\s*[#*>\[({-]*\s*(?:system|assistant|developer|human|user)\b[^\n\w]{0,4}:",
+        r"^[ \t#*>\[({-]{0,20}(?:system|assistant|developer|human|user)\b[^\n\w]{0,4}:",
         r"<\|[^|\n]{1,40}\|>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<｜[^｜\n]{1,40}｜>|</s>",
         r"[\"']role[\"']\s*:\s*[\"'](?:system|assistant|developer)",
         r"\b(?:from now on,? you|new (?:rule|instruction|policy|system|task|rubric|role)s?\s*:)",
@@ -87,7 +87,7 @@ _FORGED_TAG = re.compile(
     r"[<＜‹]\s*[/／]?\s*(?:draft|candidate|context|reference|question|material|data|system|assistant"
     r"|instructions?|rubric|verdict|judge|prompt|untrusted)(?:[-_ ][\w-]{0,60})?\s*[>＞›]"
     r"|[<＜‹]\s*[/／]?\s*\w{1,40}-[0-9a-f]{8,64}\s*[>＞›]"
-    r"|^\s*(?:-{3,}|={3,}|#{3,})\s*(?:end|begin|system|instructions?)\b",
+    r"|^[ \t]*(?:-{3,}|={3,}|#{3,})[ \t]*(?:end|begin|system|instructions?)\b",
     re.I | re.M,
 )
 # Runs of tag characters, direction overrides, and nothing-wide marks inside a word.

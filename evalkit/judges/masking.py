@@ -35,7 +35,7 @@ _SELF = re.compile(
     re.I,
 )
 _FILE = re.compile(
-    r"(?<![\w/.])(?:[\w.-]+/)*[\w-][\w.-]*\.(?:md|txt|jsonl?|tex|pdf|docx?|csv|tsv|py|html?|ya?ml|toml|rtf|odt)(?!\w)",
+    r"(?<![\w/.-])(?:[\w.-]+/)*[\w-][\w.-]*\.(?:md|txt|jsonl?|tex|pdf|docx?|csv|tsv|py|html?|ya?ml|toml|rtf|odt)(?!\w)",
     re.I,
 )
 _AGE = (

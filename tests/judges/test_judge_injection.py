@@ -146,3 +146,17 @@ def test_a_finding_points_at_its_passage() -> None:
     found = find_attempts(text)[0]
     assert found.start is not None
     assert text[found.start : found.end].startswith("Ignore your instructions")
+
+
+@pytest.mark.parametrize(
+    "piece", ["\n", "-", "<", "a.", "ignore ", "give a ", "new, ", "[[", "no "]
+)
+def test_a_long_and_monotonous_text_is_searched_in_linear_time(piece: str) -> None:
+    from evalkit.judges.masking import mask
+    from evalkit.judges.verdict import read_pairwise
+
+    text = piece * (60_000 // len(piece))  # quadratic searches of this take minutes
+    find_attempts(text)
+    assert neutralise(text)
+    assert mask(text).text
+    assert read_pairwise(text).label is None
