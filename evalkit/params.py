@@ -237,13 +237,16 @@ def script_excepthook(
 
 def _root(error: BaseException) -> BaseException:
     """The error of ours inside what marimo or a task group wrapped around it."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, EvalkitError | KeyboardInterrupt):
-            return seen
-        if isinstance(seen, BaseExceptionGroup) and seen.exceptions:
-            return _root(seen.exceptions[0])
-        seen = seen.__cause__ or seen.__context__
+    waiting, seen = [error], {id(error)}  # a chain of causes may lead back to itself
+    while waiting:
+        one = waiting.pop(0)
+        if isinstance(one, EvalkitError | KeyboardInterrupt):
+            return one
+        inner = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+        for next_one in (*inner, one.__cause__, one.__context__):
+            if next_one is not None and id(next_one) not in seen:
+                seen.add(id(next_one))
+                waiting.append(next_one)
     return error
 
 

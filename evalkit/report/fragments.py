@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from evalkit.errors import PromptError
 from evalkit.records import Case, Reply, Row, ScoreStatus
 from evalkit.report.safe import block_html, esc, marked_html, table_html
 from evalkit.report.worddiff import diff_html, line_changes, unified_html
@@ -19,7 +20,9 @@ __all__ = [
     "change_html",
     "draft_line",
     "pin_line",
+    "rendered",
     "shape_html",
+    "table",
     "verdict_html",
 ]
 
@@ -101,6 +104,22 @@ def shape_html(broken: Sequence[str], rules: int) -> str:
     head = f"shape: {rules - len(broken)} of {rules} rules hold"
     items = "".join(f"<li>✗ {esc(text)}</li>" for text in broken)
     return f'<div class="ek-note">{"✓" if not broken else "✗"} {head}</div><ul>{items}</ul>'
+
+
+def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """A plain table of escaped cells."""
+    return table_html(head, rows)
+
+
+def rendered(plan: Plan, case: Case) -> str:
+    """The prompt as a case renders it, or why it cannot be rendered."""
+    if plan.prompt is None:
+        return ""
+    try:
+        messages = plan.prompt.render(case)
+    except PromptError as error:
+        return str(error)
+    return "\n\n".join(f"# {message.role}\n{message.content}" for message in messages)
 
 
 def verdict_html(summary: Summary, comparison: RunComparison | None) -> str:

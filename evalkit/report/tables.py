@@ -95,10 +95,22 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, width: 
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
-def case_frame(run: Run, baseline: Run | None = None) -> pd.DataFrame:
+def case_frame(
+    run: Run,
+    baseline: Run | None = None,
+    *,
+    first: Sequence[str] = (),
+    only: str = "all",
+) -> pd.DataFrame:
     """One line a case: stratum, what it scored now and before, and the first finding.
 
     Text columns are made safe for notebook tables; look rows up by `id`, never by position.
+
+    Args:
+        run: The run.
+        baseline: The frozen run, for the columns `was` and `change`.
+        first: Cases that come first, in this order.
+        only: all, failed (now), or changed (against the baseline).
     """
     import pandas as pd
 
@@ -124,6 +136,10 @@ def case_frame(run: Run, baseline: Run | None = None) -> pd.DataFrame:
                 "finding": defang(failed[0][1])[:160] if failed else "",
             }
         )
+    order = {case: i for i, case in enumerate(first)}
+    records.sort(key=lambda r: (order.get(r["id"], len(order)), r["now"] == "pass"))
+    keep = {"failed": lambda r: r["now"] != "pass", "changed": lambda r: r["id"] in order}
+    records = [r for r in records if keep.get(only, lambda _: True)(r)]
     return pd.DataFrame(
         records, columns=["id", "stratum", "now", "was", "change", "failed", "finding"]
     )
