@@ -21,12 +21,13 @@ from evalkit.stats.reconstruction import ReconstructionVerdict
 from evalkit.validity.admission import Admitted, admit_judge, hold_against_trivial
 from evalkit.validity.anchor_checks import Accepted, SeenText, accept, seen_cases
 from evalkit.validity.anchors import Anchor, AnchorKind
-from evalkit.validity.licence import Evidence, write_licence
+from evalkit.validity.licence import Evidence, pin_anchor, write_licence
 from evalkit.validity.reconstruction import (
     KnownPairs,
     Reconstructed,
     evidence_for,
     pair_requests,
+    pairs_of_anchor,
     reconstruct_judge,
 )
 from evalkit.validity.scoring import anchor_requests, score_anchor, write_scores
@@ -64,22 +65,16 @@ class AdmissionRun:
         """The stations from candidate to licensed, with what is missing at each."""
         lines, pairs = self.of(judge)
         line = lines[0] if lines else None
-        passed = [r.gate.verdict is ReconstructionVerdict.PASS for r in pairs]
-        grants = {use for e in self._evidence(judge) for use in e.grants}
+        passed = bool(pairs) and all(r.gate.verdict is ReconstructionVerdict.PASS for r in pairs)
+        ranked = any(r.known.pin.provenance.may_grant for r in pairs)
+        granted = any(e.grants for e in self._evidence(judge))
+        diagnosed = line.state in ("CREDIBLE", "MARGINAL") if line else ranked and passed
         return (
             Step("candidate", True),
-            Step("anchored", line is not None, "" if line else "no anchor was scored"),
-            Step(
-                "diagnosed",
-                line is not None and line.state in ("CREDIBLE", "MARGINAL"),
-                line.sentence if line else "",
-            ),
-            Step(
-                "reconstructed",
-                bool(passed) and all(passed),
-                "" if passed and all(passed) else _missing_pairs(pairs),
-            ),
-            Step("licensed", bool(grants), "" if grants else "nothing is permitted yet"),
+            Step("anchored", line is not None or ranked, "" if line or ranked else "no anchor yet"),
+            Step("diagnosed", diagnosed, line.sentence if line else ""),
+            Step("reconstructed", passed, "" if passed else _missing_pairs(pairs)),
+            Step("licensed", granted, "" if granted else "nothing is permitted yet"),
         )
 
     def write_licences(self, *, now: datetime | None = None) -> list[Path]:
@@ -114,15 +109,15 @@ class AdmissionRun:
 
 
 def admission_requests(
-    judges: Sequence[Judge], anchor: Anchor | None, known: KnownPairs | None = None
+    suite: Suite, judges: Sequence[Judge], anchor: Anchor | None, known: KnownPairs | None = None
 ) -> list[Request]:
     """Every call that `run_admission` would send; trivial judges send none."""
     sent: list[Request] = []
     for judge in judges:
         if anchor is not None and anchor.kind is not AnchorKind.PAIRS:
             sent += anchor_requests(judge, anchor)
-        if known is not None and _compares(judge):
-            sent += pair_requests(judge, known)
+        for pairs in _pairs(suite, anchor, known) if _compares(judge) else ():
+            sent += pair_requests(judge, pairs)
     return sent
 
 
@@ -142,7 +137,7 @@ async def run_admission(
     Args:
         suite: For which suite the judges are wanted.
         judges: The candidates.
-        anchor: Levels or yes/no labels; None where only pairs are judged.
+        anchor: Levels, yes/no labels, or pairs that people ranked; None for `known` alone.
         ask: The seam to the models.
         known: Known strong/weak pairs, for judges that compare.
         own_names: Scorers whose labels would be circular.
@@ -160,6 +155,7 @@ async def run_admission(
     found: list[Reconstructed] = []
     if anchor is not None:
         checked = accept(anchor, seen_by_suite(suite), own_names=own_names)
+    if checked is not None and checked.anchor.kind is not AnchorKind.PAIRS:
         beside = trivial_judges(judges[0]) if judges else trivial_judges()
         for judge in (*judges, *beside):
             scores = await score_anchor(
@@ -175,11 +171,11 @@ async def run_admission(
                     seed=seed,
                 )
             )
-    if known is not None:
+    for pairs in _pairs(suite, checked.anchor if checked else None, known):
         for judge in (j for j in judges if _compares(j)):
             found.append(
                 await reconstruct_judge(
-                    judge, known, ask, on_pair=lambda v: on_done(v.case_id) if on_done else None
+                    judge, pairs, ask, on_pair=lambda v: on_done(v.case_id) if on_done else None
                 )
             )
     return AdmissionRun(suite, tuple(judges), hold_against_trivial(lines), tuple(found), checked)
@@ -193,6 +189,12 @@ def seen_by_suite(suite: Suite) -> list[SeenText]:
         for path in sorted((suite.folder / part).glob("*.md"))
     ]
     return [*shown, *seen_cases(suite.cases, where="cases.jsonl")]
+
+
+def _pairs(suite: Suite, anchor: Anchor | None, known: KnownPairs | None) -> list[KnownPairs]:
+    ranked = anchor is not None and anchor.kind is AnchorKind.PAIRS
+    found = [pairs_of_anchor(anchor, pin_anchor(anchor, suite.folder))] if ranked and anchor else []
+    return [*found, *([known] if known is not None else [])]
 
 
 def _compares(judge: Judge) -> bool:

@@ -30,7 +30,7 @@ __all__ = [
 
 TRAINING_TAGS = frozenset({"train", "training", "few_shot", "few-shot", "fewshot"})
 _WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
-_SHINGLE, _NEAR, _FEWEST_WORDS = 4, 0.8, 8
+_SHINGLE, _NEAR, _FEWEST_WORDS, _FEWEST_DIGITS = 4, 0.8, 8, 6
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,8 @@ def refuse_circular(
     texts = [t for item in anchor.items for t in (item.output, item.other) if t]
     for text in [*texts, *strong_texts]:
         for how in DEGRADATIONS:
+            if how == "invent_numbers" and sum(map(str.isdigit, text)) < _FEWEST_DIGITS:
+                continue  # "It is 5." becomes "It is 6.", which people write, too
             try:
                 weak = _fingerprint(weaken(text, how))
             except AnchorError:

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -130,7 +131,7 @@ class Anchor:
         """The file, or the name, for messages."""
         return str(self.path or self.name)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 over every text and label: one changed character changes it."""
         return sha256_hex(
@@ -148,7 +149,7 @@ class Anchor:
             }
         )
 
-    @property
+    @cached_property
     def truth(self) -> dict[str, str]:
         """One label per item: the adjudicated one, else the majority (scale: the mean).
 

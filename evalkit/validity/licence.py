@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -136,9 +137,9 @@ def pin_judge(judge: Judge) -> JudgePin:
     }
     if file is not None:
         settings |= {
-            name: value
-            for name, value in vars(file).items()
-            if name not in ("name", "prompt", "model", "family", "criteria", "levels")
+            field.name: getattr(file, field.name)
+            for field in fields(file)
+            if field.name not in ("name", "prompt", "model", "family", "criteria", "levels")
         }
     return JudgePin(
         name=judge.name,
@@ -182,7 +183,7 @@ def write_licence(
     """Write what admission found to `licences/`, also when it permits nothing.
 
     Evidence that people did not give, or from another domain, permits nothing here, whatever it
-    says.
+    says. What the same judge showed earlier for other uses is kept, until it would have expired.
 
     Returns:
         The file: `licences/<judge>.<hash>.json`.
@@ -206,16 +207,30 @@ def write_licence(
             continue
         checked.append(finding.model_copy(update={"grants": ()}))
     today = (now or datetime.now(UTC)).date()
+    expires = today + timedelta(days=valid_days)
+    path = suite / "licences" / f"{judge.name}.{judge.hash}.json"
+    earlier = _earlier(path, domain)
+    kept = (
+        [e for e in earlier.evidence if e.what not in {f.what for f in checked}] if earlier else []
+    )
+    if earlier and kept:
+        expires = min(expires, earlier.expires)
+        more = [*earlier.warnings, *more]
     licence = Licence(
         judge=pin_judge(judge),
         domain=domain,
-        uses=tuple(dict.fromkeys(use for finding in checked for use in finding.grants)),
-        evidence=tuple(checked),
+        uses=tuple(dict.fromkeys(use for finding in (*kept, *checked) for use in finding.grants)),
+        evidence=(*kept, *checked),
         warnings=tuple(dict.fromkeys(more)),
         issued=today,
-        expires=today + timedelta(days=valid_days),
+        expires=expires,
     )
-    return _save(licence, suite)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_text(licence.sealed), encoding="utf-8")
+    except OSError as broken:
+        raise LicenceError(f"{path}: cannot be written: {broken.strerror}.") from broken
+    return path
 
 
 def read_licence(path: Path) -> Licence:
@@ -247,14 +262,12 @@ def revoke_licence(path: Path, reason: str, *, now: datetime | None = None) -> L
     return revoked.sealed
 
 
-def _save(licence: Licence, suite: Path) -> Path:
-    path = suite / "licences" / f"{licence.judge.name}.{licence.judge.hash}.json"
+def _earlier(path: Path, domain: str) -> Licence | None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_text(licence.sealed), encoding="utf-8")
-    except OSError as broken:
-        raise LicenceError(f"{path}: cannot be written: {broken.strerror}.") from broken
-    return path
+        licence = read_licence(path)
+    except LicenceError:
+        return None
+    return licence if licence.domain == domain and not licence.revoked else None
 
 
 def _text(licence: Licence) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from evalkit.errors import AnchorError, LicenceError
 from evalkit.judges.judge import Judge, same_family
 from evalkit.validity.anchor_files import file_digest
-from evalkit.validity.licence import AnchorPin, JudgePin, Licence, pin_judge, read_licence
+from evalkit.validity.licence import AnchorPin, Evidence, JudgePin, Licence, pin_judge, read_licence
 
 __all__ = ["Ruling", "check_licence", "use_of"]
 
@@ -52,7 +52,7 @@ def check_licence(
     warnings = list(licence.warnings)
     if same_family(judge, candidate):
         warnings.append(f"judge and candidate are of one family ({judge.family})")
-    grant = next((e for e in licence.evidence if use in e.grants), None)
+    grant = next((e for e in licence.evidence if use in e.grants and _may_grant(e, domain)), None)
     problems = [
         *_judge_changes(licence.judge, pin_judge(judge)),
         *([f"the domain is {domain}, not {licence.domain}"] if domain != licence.domain else []),
@@ -96,6 +96,10 @@ def use_of(judge: Judge, criterion: str) -> str:
         return judge.kind
     only = next(iter(judge.criteria)) if len(judge.criteria) == 1 else criterion
     return f"criterion:{criterion if criterion in judge.criteria else only}"
+
+
+def _may_grant(evidence: Evidence, domain: str) -> bool:
+    return evidence.anchor.provenance.may_grant and evidence.anchor.domain == domain
 
 
 def _licences_of(judge: Judge, suite: Path) -> tuple[list[Licence], str]:

@@ -13,42 +13,33 @@ from evalkit.cases.tables import read_csv_rows
 from evalkit.errors import AnchorError
 from evalkit.judges.judge import Ask, Judge
 from evalkit.records import Request
-from evalkit.validity.anchors import FIRST, SECOND, TIE, Anchor, AnchorItem, AnchorKind
+from evalkit.validity.anchors import Anchor, AnchorItem, AnchorKind
 
 __all__ = ["ItemScore", "anchor_requests", "read_scores", "score_anchor", "write_scores"]
-
-_SIDES = {"a": FIRST, "tie": TIE, "b": SECOND}
 
 
 @dataclass(frozen=True, slots=True)
 class ItemScore:
-    """What people and the judge said of one item; `judge` None with the reason when unread.
+    """What people and the judge said of one item; `judge` None when its verdict is unread.
 
-    `said` is the judge's justification. For pairs, `how` keeps agree, tie_both, tie_flip, tie_half
-    or invalid.
+    `said` is the judge's justification, or why there is no verdict.
     """
 
     id: str
     human: str
     judge: str | None
     said: str = ""
-    how: str = ""
 
 
 def anchor_requests(judge: Judge, anchor: Anchor) -> list[Request]:
     """The calls that scoring would send, to be priced before anything is paid."""
     _check_kind(judge, anchor)
-    truth = anchor.truth
-    requests: list[Request] = []
-    for item in anchor.items:
-        if item.id not in truth:
-            continue
-        if anchor.kind is AnchorKind.PAIRS:
-            a, b = item.replies
-            requests += judge.pair_requests(item.case, a, b)
-        else:
-            requests += judge.requests(item.case, item.replies[0])
-    return requests
+    return [
+        request
+        for item in anchor.items
+        if item.id in anchor.truth
+        for request in judge.requests(item.case, item.replies[0])
+    ]
 
 
 async def score_anchor(
@@ -88,10 +79,10 @@ def write_scores(path: Path, scores: Sequence[ItemScore]) -> None:
     """Save `id, human, judge` with the judge's words; cells that a sheet would run are quoted."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("id", "human", "judge", "how", "said"))
+    writer.writerow(("id", "human", "judge", "said"))
     for score in scores:
         said = score.said if score.said[:1] not in "=+-@\t\r" else f"'{score.said}"
-        writer.writerow((score.id, score.human, score.judge or "", score.how, said))
+        writer.writerow((score.id, score.human, score.judge or "", said))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(out.getvalue(), encoding="utf-8")
 
@@ -111,13 +102,14 @@ def read_scores(path: Path) -> tuple[ItemScore, ...]:
             human=str(row["human"]),
             judge=row["judge"],
             said=row.get("said") or "",
-            how=row.get("how") or "",
         )
         for _, row in rows
     )
 
 
 def _check_kind(judge: Judge, anchor: Anchor) -> None:
+    if anchor.kind is AnchorKind.PAIRS:
+        raise AnchorError(f"{anchor.where}: holds pairs; use the reconstruction gate for them.")
     if not any(item.output or item.other for item in anchor.items):
         raise AnchorError(f"{anchor.where}: holds labels without texts; there is nothing to judge.")
     if anchor.kind is AnchorKind.CRITERIA and anchor.criterion not in judge.criteria:
@@ -135,12 +127,6 @@ def _check_kind(judge: Judge, anchor: Anchor) -> None:
 async def _score(
     judge: Judge, anchor: Anchor, item: AnchorItem, human: str, ask: Ask, repeat: int
 ) -> ItemScore:
-    if anchor.kind is AnchorKind.PAIRS:
-        a, b = item.replies
-        pair = await judge.compare(item.case, a, b, ask, repeat)
-        said = " | ".join(v.justification or v.reason for v in pair.verdicts)
-        side = None if pair.winner is None else _SIDES[pair.winner]
-        return ItemScore(item.id, human, side, said, pair.reason)
     verdicts = await judge.judge(item.case, item.replies[0], ask, repeat)
     name = anchor.criterion if anchor.kind is AnchorKind.CRITERIA else next(iter(verdicts))
     verdict = verdicts[name]

@@ -15,8 +15,9 @@ from evalkit.models import local
 from evalkit.records import Reply, Request
 from evalkit.validity.admission_run import admission_requests, run_admission, seen_by_suite
 from evalkit.validity.anchor_files import load_anchor
-from evalkit.validity.anchors import draw_per_band
+from evalkit.validity.anchors import Anchor, AnchorItem, AnchorKind, AnchorLabel, draw_per_band
 from evalkit.validity.licence_check import check_licence, use_of
+from evalkit.validity.provenance import Provenance
 from evalkit.validity.reconstruction import load_pairs
 from evalkit.validity.scoring import read_scores
 
@@ -81,7 +82,7 @@ def test_the_saved_scores_give_the_same_ruling_again(suite: Suite, tmp_path: Pat
 def test_a_pairwise_judge_that_follows_the_position_fails_the_shipped_pairs(suite: Suite) -> None:
     judge = load_judge(suite.folder / "judges" / "pairwise.md")
     known = load_pairs(suite.folder / "pairs.jsonl")
-    assert len(admission_requests([judge], None, known)) == 2 * len(known.pairs)
+    assert len(admission_requests(suite, [judge], None, known)) == 2 * len(known.pairs)
     found = asyncio.run(run_admission(suite, [judge], None, agrees, known=known))
     assert found.reconstructed[0].state == "FAIL"
     found.write_licences(now=NOW)
@@ -103,6 +104,35 @@ def test_what_the_suite_shows_its_models_is_taken_out_of_an_anchor(suite: Suite)
     assert found.checked is not None
     assert [r.item_id for r in found.checked.refused] == [anchor.items[2].id]
     assert "1 items refused: the suite has shown them" in found.lines[0].warnings
+
+
+def test_pairs_that_people_ranked_are_an_anchor_for_a_pairwise_judge(suite: Suite) -> None:
+    judge = load_judge(suite.folder / "judges" / "pairwise.md")
+    anchor = Anchor(
+        name="ranked",
+        kind=AnchorKind.PAIRS,
+        domain=suite.domain,
+        provenance=Provenance.HUMAN,
+        categories=("1", "tie", "2"),
+        items=tuple(
+            AnchorItem(f"p{i}", f"strong text {i}", f"feeble text {i}", {"question": "Which?"})
+            for i in range(12)
+        ),
+        labels=tuple(AnchorLabel(f"p{i}", "ann", "1") for i in range(12)),
+    )
+
+    async def sees(request: Request) -> Reply:
+        shown = "\n".join(message.content for message in request.messages)
+        first = shown.index("strong text") < shown.index("feeble text")
+        return Reply(json.dumps({"justification": "x", "verdict": "A" if first else "B"}))
+
+    assert len(admission_requests(suite, [judge], anchor)) == 24
+    found = asyncio.run(run_admission(suite, [judge], anchor, sees))
+    assert found.lines == ()
+    assert [step.reached for step in found.path_of(judge)] == [True, True, True, True, True]
+    found.write_licences(now=NOW)
+    ruling = check_licence(judge, suite.folder, domain=suite.domain, use="pairwise", now=NOW)
+    assert ruling.valid, ruling.sentence
 
 
 def test_nothing_to_score_is_said(suite: Suite) -> None:

@@ -217,6 +217,11 @@ def test_an_anchor_built_from_our_own_degradations_is_refused_as_circular(how: s
         accept(only_weak, strong_texts=[TEXT])
 
 
+def test_answers_that_differ_in_one_digit_are_no_circle() -> None:
+    answers = {f"i{n}": f"It is {n}." for n in range(10)}
+    accept(anchor({i: "yes" for i in answers}, answers))
+
+
 @pytest.mark.parametrize("who", ["drop_citations", "scorer:report_score", "evalkit/pad"])
 def test_labels_made_by_our_own_rules_are_refused_as_circular(who: str) -> None:
     made = anchor({"a": "yes"}, labels=(AnchorLabel("a", who, "yes"),))

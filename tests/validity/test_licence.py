@@ -254,6 +254,22 @@ def test_the_old_licence_names_the_change_even_beside_others(suite: Path) -> Non
     assert ruling.sentence.count("changed") == 1
 
 
+def test_what_a_judge_showed_for_another_use_is_kept(suite: Path) -> None:
+    licensed(suite)
+    other = finding(suite, what="criterion:polite", grants=("criterion:polite",))
+    later = NOW + timedelta(days=30)
+    path = write_licence(judge(), suite, domain="product-docs/en", evidence=[other], now=later)
+    licence = read_licence(path)
+    assert licence.uses == (USE, "criterion:polite")
+    assert str(licence.expires) == "2026-11-28"
+    worse = finding(suite, state="ELIMINATED", grants=())
+    write_licence(judge(), suite, domain="product-docs/en", evidence=[worse], now=later)
+    assert read_licence(path).uses == ("criterion:polite",)
+    revoke_licence(path, "drift", now=later)
+    write_licence(judge(), suite, domain="product-docs/en", evidence=[finding(suite)], now=later)
+    assert read_licence(path).uses == (USE,)
+
+
 def test_no_evidence_no_licence(suite: Path) -> None:
     with pytest.raises(LicenceError, match="no evidence"):
         write_licence(judge(), suite, domain="d", evidence=[], now=NOW)
