@@ -115,6 +115,28 @@ class Admitted:
         return self.scale.agreement if self.scale else None
 
     @property
+    def row(self) -> dict[str, str]:
+        """The line as the admission table shows it."""
+        found = self.agreement
+        low, high = self.headline.ci_low, self.headline.ci_high
+        shown = f"{self.headline.estimate:.2f}" if self.headline.defined else "-"
+        ends = "" if math.isnan(low) else f" ({low:.2f} to {high:.2f})"
+        least = self.binary.agreement.recall_minority if self.binary else None
+        return {
+            "judge": self.judge + (" (trivial)" if self.trivial else ""),
+            "n": str(self.headline.n_cases),
+            "QWK" if self.scale else "kappa": shown + ends,
+            "Spearman": f"{found.spearman.estimate:.2f}" if found else "-",
+            "bias": f"{found.bias.estimate:+.2f}" if found else "-",
+            "recall of the rarer class": f"{least.estimate:.2f}" if least else "-",
+            "bands never given": ", ".join(map(str, found.never_awarded)) if found else "-",
+            "state": self.state.value,
+            "ruling": self.ruling,
+            "diagnosis": self.diagnosis.value if found else "; ".join(map(in_words, self.reasons)),
+            "licence": ", ".join(self.uses) or "none",
+        }
+
+    @property
     def sentence(self) -> str:
         """What was found, why, and the one thing to do."""
         why = "; ".join(in_words(reason) for reason in self.reasons)

@@ -162,6 +162,8 @@ def test_a_good_yes_no_judge_may_decide_its_criterion_alone() -> None:
     line = admit_judge(judge_of(YES_NO), on, scores(on, wrong_every(20)))
     assert (line.state, line.ruling, line.uses) == ("CREDIBLE", "AUTOMATE", ("criterion:faithful",))
     assert line.warnings == ()
+    assert line.row["kappa"] == "0.89 (0.76 to 0.95)"
+    assert line.row["licence"] == "criterion:faithful"
 
 
 def test_the_same_scores_on_a_synthetic_anchor_grant_nothing() -> None:
@@ -200,6 +202,7 @@ def test_a_judge_that_ranks_well_on_another_scale_is_told_so() -> None:
     on = scale_anchor()
     line = admit_judge(judge_of(SCALE), on, scores(on, compressed), domain="legal/en")
     assert line.diagnosis == "SCALE_PROBLEM"
+    assert line.row["bands never given"] == "4, 5, 6"
     assert line.recalibration is not None
     assert line.recalibration.qwk_held_out.estimate > line.headline.estimate
     assert line.agreement is not None
