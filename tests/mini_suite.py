@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,13 @@ from typing import Any
 
 from chat_server import ChatServer
 
+from evalkit.cases.suite import load_suite
+from evalkit.models.client import Client
 from evalkit.models.endpoints import Endpoint, Endpoints
+from evalkit.models.store import CallStore
+from evalkit.runs.execute import execute
+from evalkit.runs.plan import make_plan
+from evalkit.runs.run import Run
 
 PROMPT = "# system\nSay the word.\n\n# user\n{{ inputs.word }}\n"
 CRITERIA = """
@@ -59,3 +66,17 @@ def endpoints_of(server: ChatServer, **settings: Any) -> Endpoints:
     """One endpoint, `srv`, that is the server."""
     endpoint = Endpoint(name="srv", base_url=server.base_url, **settings)
     return Endpoints({"srv": endpoint})
+
+
+def run_suite(
+    folder: Path, server: ChatServer, out: Path, *, live: bool = True, judges: bool = False
+) -> Run:
+    """The suite run once through the server; its store and its run folder lie in `out`."""
+
+    async def go() -> Run:
+        with CallStore(out / "calls.sqlite") as store:
+            async with Client(endpoints_of(server), store=store, live=live) as client:
+                plan = make_plan(load_suite(folder), judges=judges)
+                return await execute(plan, client, runs=out / "runs")
+
+    return asyncio.run(go())

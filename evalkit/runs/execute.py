@@ -87,6 +87,7 @@ async def execute(
     progress = progress or Progress()
     progress.total, progress.started = len(plan), time.monotonic()
     folder = new_run_folder(runs, plan, created) if runs else None
+    client.run = folder.name if folder else client.run  # the store keeps who paid for a reply
     runner = _Runner(plan, client, baseline or {}, on_row, progress, early)
     if early and folder:
         order = {"order_seed": early.seed, "order": early.order}

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 from chat_server import ChatServer
-from mini_suite import endpoints_of, write_suite
+from mini_suite import endpoints_of, run_suite, write_suite
 
 from evalkit.cases.suite import load_suite
 from evalkit.errors import BaselineError, CallImpossible
 from evalkit.models.client import Client
-from evalkit.models.store import CallStore
 from evalkit.records import RowStatus, ScoreStatus
 from evalkit.runs.baseline import comparability, freeze, load_baseline, replies_of
 from evalkit.runs.execute import execute
@@ -49,18 +48,6 @@ criteria:
 # user
 Is it kind? {{ draft }}
 """
-
-
-def run_suite(
-    folder: Path, server: ChatServer, out: Path, *, live: bool = True, judges: bool = False
-) -> Run:
-    async def go() -> Run:
-        with CallStore(out / "calls.sqlite") as store:
-            async with Client(endpoints_of(server), store=store, live=live) as client:
-                plan = make_plan(load_suite(folder), judges=judges)
-                return await execute(plan, client, runs=out / "runs")
-
-    return asyncio.run(go())
 
 
 def lines(run: Run) -> list[str]:
