@@ -209,6 +209,9 @@ class Session:
             return "the item on the screen has changed; the press was not counted"
         if self.clock() - since < self.min_display_s:
             return f"sooner than {self.min_display_s:g} s: nobody has read it; not counted"
+        if item_id not in self._waiting():
+            self._on_screen = None
+            return "labelled in another window meanwhile; the press was not counted"
         return ""
 
     def _write(self, item: BlindItem, action: str, word: str | None) -> Label:

@@ -121,6 +121,22 @@ def test_undo_shows_the_item_again_and_skip_puts_it_last(tmp_path: Path) -> None
     assert at.show() is None
 
 
+def test_a_second_window_of_one_person_labels_nothing_twice(tmp_path: Path) -> None:
+    path, clock = tmp_path / "l.jsonl", Clock()
+    one, other = session(path, clock), session(path, clock)
+    first, same = one.show(), other.show()
+    assert first is not None
+    assert same is not None
+    assert first.token == same.token
+    clock.now += 1
+    assert one.commit(first.token, "left").label is not None
+    assert "another window" in other.commit(same.token, "right").sentence
+    shown = other.show()
+    assert shown is not None
+    assert shown.token != first.token
+    assert len(read_labels(path)) == 1
+
+
 def test_undo_without_a_label_says_so(tmp_path: Path) -> None:
     assert session(tmp_path / "l.jsonl", Clock()).undo().sentence == "nothing to take back"
 
