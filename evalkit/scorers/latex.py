@@ -33,8 +33,12 @@ MAX_CHARS = 500_000
 MAX_DEPTH = 80
 
 _NESTING = re.compile(r"\\begin(?=\s*\{)|\\end(?=\s*\{)|\\.|[{}]", re.DOTALL)
-_TEX_SIGN = re.compile(r"\\(?:[a-zA-Z]+|[,;%$&]|[\[(])|\{,\}|\$[^$\n]*[\\^_][^$\n]*\$", re.ASCII)
-_MARKDOWN_SIGN = re.compile(r"^(?:#{1,6}\s|```|~~~)|\[[^\]\n]+\]\([^)\n]|\*\*\w", re.MULTILINE)
+_TEX_SIGN = re.compile(
+    r"\\(?:[a-zA-Z]+|[,;%$&]|[\[(])|\{,\}|\$[^$\n]{0,80}[\\^_][^$\n]{0,80}\$", re.ASCII
+)
+_MARKDOWN_SIGN = re.compile(
+    r"^(?:#{1,6}\s|```|~~~)|\[[^\]\n]{1,200}\]\([^)\n]|\*\*\w", re.MULTILINE
+)
 
 
 class Macro(NamedTuple):

@@ -55,7 +55,7 @@ _SAME_LENGTH = str.maketrans(
     "０１２３４５６７８９．％−－﹣\u00a0\u202f\u2006\u2007\u2008\u200a",
     "0123456789.%---" + "\u2009" * 6,
 )
-_MATH_SIGN = re.compile(r"\\[a-zA-Z]+|\$[^$\n]*[\\^_][^$\n]*\$|\\[\[(,%]")
+_MATH_SIGN = re.compile(r"\\[a-zA-Z]+|\$[^$\n]{0,80}[\\^_][^$\n]{0,80}\$|\\[\[(,%]")
 
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"

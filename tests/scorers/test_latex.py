@@ -101,6 +101,7 @@ def test_79_nested_braces_are_parsed() -> None:
         ("It costs $5, or 5% more.", False),
         ("# Head\nwith $x^2$ and 12% of \\alpha", False),
         ("see [a](b) and \\% too", False),
+        ("It costs $5 for my_file, 5% off", False),
         ("", False),
     ],
 )

@@ -41,5 +41,7 @@ HOSTILE: dict[str, str] = {
     "grouped_digits": "1 234 567," * 800,
     "signs": "-" * 5000,
     "powers": "10^{999} 1e999 1e-999 9e99999",
+    "open_links": "[a " * 20_000 + "\\a ",
+    "open_formula": "$" + "_" * 50_000,
     "markdown": "# A\n" + "```\n" * 300 + "`" * 500,
 }
