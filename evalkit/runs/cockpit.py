@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from evalkit.cases.growth import add_case
 from evalkit.cases.sample import Allocation
-from evalkit.cases.suite import Suite, load_suite
-from evalkit.errors import EvalkitError, PromptError, UsageError
+from evalkit.cases.suite import Suite
+from evalkit.errors import PromptError, UsageError
 from evalkit.models.client import CallEvent
 from evalkit.prompts import (
     Prompt,
@@ -24,16 +23,15 @@ from evalkit.prompts import (
 )
 from evalkit.records import Case
 from evalkit.runs.baseline import baseline_path, freeze, load_baseline, replies_of
+from evalkit.runs.desk import Desk
 from evalkit.runs.execute import Progress, execute
 from evalkit.runs.git import git_state
 from evalkit.runs.job import Job
 from evalkit.runs.plan import Plan, make_plan
 from evalkit.runs.run import Run
-from evalkit.runs.session import Price, Workbench, price_of
+from evalkit.runs.session import Price, price_of
 
 __all__ = ["Choices", "Cockpit", "Edited"]
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -68,46 +66,17 @@ class Choices:
     max_cost_usd: float = 0.0
 
 
-class Cockpit:
-    """The state of one open notebook: its workbench, its job, its last run.
-
-    With `strict`, as in a script, a problem is raised; otherwise it is kept in `problem` as one
-    sentence and the rest of the page stays usable.
-    """
+class Cockpit(Desk):
+    """The desk of `iterate.py`: its job and its last run."""
 
     def __init__(
         self, out: Path | str, *, golden: Path | str = "golden", baseline: str = "", strict: bool
     ) -> None:
-        self.bench = Workbench(out)
-        self.golden = Path(golden)
+        super().__init__(out, golden=golden, strict=strict)
         self.frozen = Path(baseline) if baseline else None
-        self.strict = strict
-        self.problem = ""
         self.job: Job[Run] = Job()
 
-    def attempt(self, work: Callable[[], T]) -> T | None:
-        """The result of some work, or None with `problem` set."""
-        self.problem = ""
-        if self.strict:
-            return work()
-        try:
-            return work()
-        except EvalkitError as error:
-            self.problem = str(error)
-            return None
-
     # -- what there is -------------------------------------------------------------------------
-
-    def suites(self, first: str) -> dict[str, str]:
-        """Name to folder of every suite, the asked one first."""
-        asked = Path(first)
-        folders = [asked, *sorted(p.parent for p in self.golden.glob("*/suite.toml"))]
-        unique = {folder.resolve(): folder for folder in reversed(folders)}
-        return {folder.name: str(folder) for folder in reversed(unique.values())}
-
-    def open(self, folder: str) -> Suite | None:
-        """The suite in a folder."""
-        return self.attempt(lambda: load_suite(folder))
 
     def prompts(self, suite: Suite, first: str = "") -> dict[str, str]:
         """Name to path of the suite's prompts, the asked or the suite's own first."""

@@ -1,0 +1,59 @@
+"""What every notebook's desk shares: a workbench, the suites there are, problems as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from evalkit.cases.suite import Suite, load_suite
+from evalkit.errors import EvalkitError
+from evalkit.models.endpoints import Endpoints
+from evalkit.runs.session import Workbench
+
+__all__ = ["Desk"]
+
+T = TypeVar("T")
+
+
+class Desk:
+    """The state of one open notebook.
+
+    With `strict`, as in a script, a problem is raised; otherwise it is kept in `problem` as one
+    sentence and the rest of the page stays usable.
+    """
+
+    def __init__(
+        self,
+        out: Path | str,
+        *,
+        strict: bool,
+        golden: Path | str = "golden",
+        endpoints: Endpoints | None = None,
+    ) -> None:
+        self.bench = Workbench(out, endpoints)
+        self.golden = Path(golden)
+        self.strict = strict
+        self.problem = ""
+
+    def attempt(self, work: Callable[[], T]) -> T | None:
+        """The result of some work, or None with `problem` set."""
+        self.problem = ""
+        if self.strict:
+            return work()
+        try:
+            return work()
+        except EvalkitError as error:
+            self.problem = str(error)
+            return None
+
+    def suites(self, first: str) -> dict[str, str]:
+        """Name to folder of every suite, the asked one first."""
+        asked = Path(first)
+        folders = [asked, *sorted(p.parent for p in self.golden.glob("*/suite.toml"))]
+        unique = {folder.resolve(): folder for folder in reversed(folders)}
+        return {folder.name: str(folder) for folder in reversed(unique.values())}
+
+    def open(self, folder: str) -> Suite | None:
+        """The suite in a folder."""
+        return self.attempt(lambda: load_suite(folder))
