@@ -262,7 +262,7 @@ def file_digest(path: Path) -> str:
 def _json_rows(path: Path) -> Rows:
     try:
         data = json.loads(read_text(path, error=AnchorError))
-    except ValueError as wrong:
+    except (ValueError, RecursionError) as wrong:
         raise AnchorError(f"{path}: is not JSON: {wrong}") from None
     values = list(data.values()) if isinstance(data, dict) else data
     if not isinstance(values, list) or not all(isinstance(v, dict) for v in values):
@@ -335,7 +335,7 @@ def _context(value: Any, path: Path, at: str) -> tuple[Document, ...]:
     try:
         pages = json.loads(value) if isinstance(value, str) else value
         return tuple(Document(str(page["id"]), str(page["text"])) for page in pages)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise AnchorError(f"{at}: context is a JSON list of objects with id and text.") from None
 
 

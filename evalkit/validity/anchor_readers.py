@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from evalkit.errors import AnchorError
 from evalkit.validity.anchor_files import Columns, read_columns, read_rows
@@ -59,9 +60,7 @@ def read_arxiv_edits(path: Path) -> Anchor:
     rows = [
         (line, {**row, "preferred": SECOND})
         for line, row in read_rows(path)
-        if _revises_wording(
-            {e.get("intention") for e in (row.get("edits-combination-0") or {}).values()}
-        )
+        if _revises_wording(row.get("edits-combination-0"))
     ]
     columns = Columns(labels=("preferred",), output="sentence-1", other="sentence-2")
     return read_columns(
@@ -117,6 +116,7 @@ def read_pandalm(path: Path) -> Anchor:
     )
 
 
-def _revises_wording(intentions: set[str | None]) -> bool:
-    named = {i for i in intentions if i}
+def _revises_wording(edits: Any) -> bool:
+    listed = edits.values() if isinstance(edits, dict) else ()
+    named = [str(e.get("intention") or "") for e in listed if isinstance(e, dict)]
     return any(i.startswith(_LANGUAGE) for i in named) and _CONTENT not in named

@@ -133,7 +133,7 @@ def _mend_last_line(path: Path, file: IO[bytes]) -> None:
 def _is_json_object(data: bytes) -> bool:
     try:
         return isinstance(json.loads(data), Mapping)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

@@ -143,13 +143,13 @@ def test_nothing_to_score_is_said(suite: Suite) -> None:
 @pytest.mark.local_model
 @pytest.mark.skipif(bool(local.why_unavailable()), reason=local.why_unavailable() or "present")
 def test_the_local_model_is_not_licensed_on_the_shipped_anchor(suite: Suite) -> None:
-    """Live, on six items: the whole anchor is `notebooks/admit.py`'s job."""
+    """Live, on four items: the whole anchor is `notebooks/admit.py`'s job."""
     from evalkit.models.client import Client
     from evalkit.models.endpoints import load_endpoints
 
     judge = load_judge(suite.folder / "judges" / "faithfulness.md")
     anchor = load_anchor(suite.folder / "anchors" / "faithfulness.csv")
-    few = draw_per_band(anchor, per_band=3).anchor
+    few = draw_per_band(anchor, per_band=2).anchor
 
     async def admitted() -> str:
         async with Client(load_endpoints(Path(__file__).resolve().parents[2])) as client:
