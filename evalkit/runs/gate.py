@@ -108,6 +108,7 @@ def decide(
         manifest=manifest,
         criteria=tuple(results),
         n_rows=n_rows,
+        n_missing=run.errors,
         problems=problems,
         missing=tuple(manifest.calls.get("missing", ())),
         look_at=tuple(_looks(run, results)),
@@ -202,9 +203,10 @@ def _problems(run: Run, results: Sequence[CriterionResult]) -> tuple[str, ...]:
     if manifest.stopped:
         found.append(f"the run ended early: {manifest.stopped}")
     if missing := manifest.calls.get("missing", ()):
+        are = "call is" if len(missing) == 1 else "calls are"
         found.append(
-            f"{len(missing)} calls are not recorded, and this run asks nobody: run with "
-            "--run-live, or add the recordings"
+            f"{len(missing)} {are} not recorded, and this run asks nobody: run with --run-live, "
+            "or add the recordings"
         )
     late = next((row.error for row in run if "the run's deadline of" in row.error), "")
     if late and not manifest.stopped:
@@ -227,12 +229,12 @@ def _looks(run: Run, results: Sequence[CriterionResult]) -> list[Look]:
     }
     order = {r.name: i for i, r in enumerate(sorted(results, key=lambda r: r.word != "FAIL"))}
     found = [
-        (order[name], score.value if score.value is not None else -1.0, index, row, name, score)
+        (order[name], 2.0 if score.value is None else score.value, index, row, name, score)
         for index, row in enumerate(run)
         for name, score in row.scores.items()
         if name in wanted
         and (score.value is None or score.value < 1.0)
-        and not (row.reply is None and listed)
+        and not (row.reply is None and (listed or name in failed))
     ]
     found.sort(key=lambda entry: entry[:3])
     seen: set[str] = set()

@@ -67,7 +67,7 @@ def read_reference(suite: Suite, ref: str) -> Reference:
         ("added", now_cases.keys() - then_cases.keys()),
     ):
         if ids:
-            said.append(f"{len(ids)} case{'s' * (len(ids) != 1)} {word}: {_some(sorted(ids))}")
+            said.append(f"cases {word}: {_some(sorted(ids))}")
     removed = tuple(c.name for c in old.criteria if c.gate and c.name not in now)
     return Reference(ref, sha, old.thresholds(), tuple(said), changed, removed, files)
 

@@ -81,8 +81,9 @@ class GateResult:
     """What the gate says of one run.
 
     `sentence` is the last line, the one a person acts on. `problems` broke the run as a whole;
-    `missing` lists calls that nobody recorded. `differences` (from the baseline), `changes` (since
-    the ref) and `edited` (thresholds, after the fact) pass nothing over in silence.
+    `n_missing` counts rows without a reply, `missing` lists calls that nobody recorded.
+    `differences` (from the baseline), `changes` (since the ref) and `edited` (thresholds, after
+    the fact) pass nothing over in silence.
     `failed_floors` are what a first baseline made of this run would be marked with.
     """
 
@@ -92,6 +93,7 @@ class GateResult:
     manifest: Manifest
     criteria: tuple[CriterionResult, ...]
     n_rows: int
+    n_missing: int = 0
     problems: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     look_at: tuple[Look, ...] = ()

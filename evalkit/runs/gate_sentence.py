@@ -45,7 +45,8 @@ def _passed(result: GateResult) -> str:
     held = result.of(Decision.PASS.value)
     sampling = result.manifest.sampling
     size = f"{sampling.get('n')} cases x {sampling.get('repeats')}"
-    return f"{_names(held)} {'holds' if len(held) == 1 else 'hold'} on {size}"
+    lost = f"; {result.n_missing} of {result.n_rows} replies missing" if result.n_missing else ""
+    return f"{_names(held)} {'holds' if len(held) == 1 else 'hold'} on {size}{lost}"
 
 
 _BODY = {
@@ -59,9 +60,11 @@ _BODY = {
 def _warnings(result: GateResult) -> Iterable[str]:
     if result.edited:
         yield f"edited after the fact: {result.edited[0]}"
-    moved = [text for text in result.changes if text.startswith(("threshold ", "criterion "))]
-    if moved:
-        yield f"this change edits what decides: {moved[0]}"
+    decides = ("threshold ", "criterion ", "cases ", "the suite is not at ")
+    if moved := [text for text in result.changes if text.startswith(decides)]:
+        yield f"this change edits what decides: {'; '.join(moved[:3])}"
+    if result.manifest.origin != "model":
+        yield f"the replies are {result.manifest.origin}: this says nothing of a model"
     if waiting := result.of(NOT_COMPARED):
         yield f"not compared: {_names(waiting)} ({waiting[0].not_compared})"
     elif result.decision is not Decision.FAIL and (
