@@ -45,8 +45,8 @@ _AGE = (
 _KIND = "version|draft|revision|edition|answer|response|reply|prompt|iteration|candidate"
 _NUMBER = r"v?\d+(?:\.\d+)*"
 _VERSION = re.compile(
-    rf"\b(?:the|this|my|our|an?)?\s*\b(?:{_AGE})(?:[ ,]{{1,2}}(?:and )?(?:{_AGE})){{0,3}}\s+(?:{_KIND})\b"
-    rf"(?:\s+{_NUMBER})?|\b(?:version|draft|revision|prompt|candidate)\s+{_NUMBER}\b"
+    rf"\b(?:the|this|my|our|an?)?\s{{0,3}}\b(?:{_AGE})(?:[ ,]{{1,2}}(?:and )?(?:{_AGE})){{0,3}}"
+    rf"\s{{1,3}}(?:{_KIND})\b(?:\s+{_NUMBER})?|\b(?:version|draft|revision|prompt|candidate)\s+{_NUMBER}\b"
     r"|\b(?:draft|prompt|answer|report)[ _-]?v\d+(?:\.\d+)*\b"
     r"|(?:最新|全新|改进|改良|修订|更新|最终|新|旧|原始|原|上一)(?:后的|的)?"
     r"(?:版本|版|草稿|稿件|稿|回答)",

@@ -28,8 +28,8 @@ _MARKED = re.compile(
     re.M,
 )
 _FINAL = re.compile(
-    r"(?:final|overall|最终)\s*(?:verdict|decision|judge?ment|score|rating|判断|结论|评分)"
-    r"\**\s*(?:is\b)?\s*[:：=]?\**\s*(?P<value>\S[^\n]*)"
+    r"(?:final|overall|最终)\s{0,3}(?:verdict|decision|judge?ment|score|rating|判断|结论|评分)"
+    r"(?![a-z])\**\s{0,3}(?:is\b)?\s{0,3}[:：=]?\**\s{0,3}(?P<value>\S[^\n]*)"
 )
 _BRACKETS = re.compile(r"\[\[\s*([^\[\]]{1,20}?)\s*\]\]")
 _BETTER = re.compile(
@@ -42,7 +42,7 @@ _SUBJECT = re.compile(
     rf"(?:\b{NOUN}\s*[(\[]?|{NOUN_ZH}\s*[(（]?)\s*(?P<id>[ab12甲乙])\s*[)\]）]?\s*$"
 )
 _PREFER = re.compile(
-    rf"\b(?:i|we)\s+(?:would\s+)?(?:prefer|choose|pick)\s+(?:the\s+)?{NOUN}?\s*"
+    rf"\b(?:i|we)\s(?:would\s)?(?:prefer|choose|pick)\s(?:the\s)?{NOUN}?\s{{0,3}}"
     r"[(\[]?(?P<id>[ab12])\b"
 )
 _TIE = re.compile(
@@ -56,8 +56,9 @@ _CONCLUDING = re.compile(
     r"|(?:因此|所以|结论|答案|判断)[\s,，:：]*(?:是|为)?[\s:：]*[\"“]?$"
 )
 _SCORE = re.compile(
-    r"\b(?:score|rating|grade|level)\b\s*(?:of|is|:|=|would be|should be)?\s*(\d+(?:\.\d+)?)\b"
-    r"|(?<![\d.])(\d+(?:\.\d+)?)\s*(?:/|out of)\s*\d+"
+    r"\b(?:score|rating|grade|level)\b\s{0,3}(?:of|is|:|=|would be|should be)?"
+    r"\s{0,3}(\d+(?:\.\d+)?)\b"
+    r"|(?<![\d.])(\d+(?:\.\d+)?)\s{0,3}(?:/|out of)\s{0,3}\d+"
 )
 _BACK = 48  # characters that may stand between a subject and its predicate
 

@@ -148,15 +148,16 @@ def test_a_finding_points_at_its_passage() -> None:
     assert text[found.start : found.end].startswith("Ignore your instructions")
 
 
-@pytest.mark.parametrize(
-    "piece", ["\n", "-", "<", "a.", "ignore ", "give a ", "new, ", "[[", "no "]
-)
+@pytest.mark.parametrize("piece", ["\n", " ", "-", "<", "a.", "ignore ", "new, ", "[[", "no ", "1"])
 def test_a_long_and_monotonous_text_is_searched_in_linear_time(piece: str) -> None:
     from evalkit.judges.masking import mask
-    from evalkit.judges.verdict import read_pairwise
+    from evalkit.judges.verdict import read_pairwise, read_scale
 
     text = piece * (60_000 // len(piece))  # quadratic searches of this take minutes
     find_attempts(text)
     assert neutralise(text)
     assert mask(text).text
     assert read_pairwise(text).label is None
+    for start in ("final verdict", "i prefer", "score"):
+        assert read_pairwise(start + text).label is None
+        assert read_scale(start + text, [1, 2]).label is None
