@@ -227,6 +227,7 @@ def _looks(run: Run, results: Sequence[CriterionResult]) -> list[Look]:
         if r.gate
         and r.word in (Decision.FAIL.value, Decision.BROKEN.value, Decision.UNDECIDED.value)
     }
+    failed = {r.name for r in results if r.word == Decision.FAIL.value}
     order = {r.name: i for i, r in enumerate(sorted(results, key=lambda r: r.word != "FAIL"))}
     found = [
         (order[name], 2.0 if score.value is None else score.value, index, row, name, score)
