@@ -3,7 +3,8 @@
     python tests/bench/bench_scorers.py
 
 Rows for `make bench`: every text scorer under 50 ms; the scorers that parse TeX together, on a text
-that none of them has seen, under 2 s. Best of five for a text scorer, one cold round for TeX.
+that none of them has seen, under 2 s. Best of five for a text scorer, of three for TeX, each on a
+text of its own.
 """
 
 from __future__ import annotations
@@ -52,12 +53,15 @@ def main() -> list[dict[str, Any]]:
         scorer = _scorer(name)
         best = min(_ms(scorer, prose) for _ in range(5))
         rows.append(_row(f"{name}, {SIZE // 1000} kB of prose", best, 50.0))
-    tex = Reply("\\documentclass{article}\\begin{document}\n" + TEX_LINE * (SIZE // len(TEX_LINE)))
     scorers = [_scorer(name) for name in TEX]
-    rows.append(
-        _row(f"all TeX scorers, {SIZE // 1000} kB", sum(_ms(s, tex) for s in scorers), 2000.0)
-    )
+    best = min(sum(_ms(scorer, _tex(n)) for scorer in scorers) for n in range(3))
+    rows.append(_row(f"all TeX scorers, {SIZE // 1000} kB", best, 2000.0))
     return rows
+
+
+def _tex(n: int) -> Reply:
+    start = f"\\documentclass{{article}}\\begin{{document}}\nDraft {n}.\n"
+    return Reply(start + TEX_LINE * (SIZE // len(TEX_LINE)))
 
 
 def _scorer(name: str) -> Scorer:
