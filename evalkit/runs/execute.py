@@ -1,33 +1,31 @@
 """Run a plan: ask, score, judge, and write rows in case order as they come.
 
-Workers pull observations from one iterator, so nothing grows with the number of cases but the
-rows that wait for a slower one before them.
+Who does the work is an engine's business; here rows are counted, put in order and written. Only
+those that wait for a slower one before them are held.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from evalkit.errors import BudgetReached, CallFailed, EvalkitError, ReplayMissing
-from evalkit.hashing import short_hash
+from evalkit.errors import EvalkitError
 from evalkit.models.client import Client
-from evalkit.models.python_task import load_task
-from evalkit.models.recordings import HANDWRITTEN
-from evalkit.records import Case, Reply, Request, Row
+from evalkit.records import Reply, Row
 from evalkit.runs.early_stop import EarlyStop
+from evalkit.runs.engines import Engine
 from evalkit.runs.git import git_state
 from evalkit.runs.manifest import Manifest, versions
-from evalkit.runs.observe import observe
 from evalkit.runs.plan import Plan
 from evalkit.runs.rows import row_to_json
 from evalkit.runs.run import Run
+from evalkit.runs.workers import Settled, Work, run_here
 
 __all__ = ["Progress", "execute", "manifest_of", "new_run_folder"]
 
@@ -67,6 +65,7 @@ async def execute(
     progress: Progress | None = None,
     created: datetime | None = None,
     early: EarlyStop | None = None,
+    engine: Engine = run_here,
 ) -> Run:
     """Run a plan to its end and return the run; what was asked stays in the call store.
 
@@ -79,28 +78,43 @@ async def execute(
         progress: Counts what is finished.
         created: Moment of the run; now by default.
         early: Looks after each case and may end the run; its order is kept before the first call.
+        engine: Who does the work: this process, or `engine_of("dask")`.
 
     Raises:
         CallImpossible: If a call can never succeed (wrong key, model or address).
         EvalkitError: If a part of the plan is wrong. Rows that were written stay where they are.
     """
-    progress = progress or Progress()
+    progress = Progress() if progress is None else progress
     progress.total, progress.started = len(plan), time.monotonic()
     folder = new_run_folder(runs, plan, created) if runs else None
     client.run = folder.name if folder else client.run  # the store keeps who paid for a reply
-    runner = _Runner(plan, client, baseline or {}, on_row, progress, early)
     if early and folder:
         order = {"order_seed": early.seed, "order": early.order}
         (folder / "order.json").write_text(json.dumps(order) + "\n", encoding="utf-8")
     with _Writer(folder, keep=len(plan) <= KEPT) as writer:
-        await runner.run(writer)
+
+        def take(index: int, row: Row) -> None:
+            progress.count(row)
+            if on_row:
+                on_row(row)
+            if early is None:
+                writer.put(index, row)
+            elif early.see(index, row):
+                raise Settled
+
+        todo = early.observations(plan) if early else enumerate(plan.observations())
+        work = Work(plan, client, todo, len(plan), take, baseline or {})
+        with suppress(Settled):
+            await engine(work)
+        for index, row in enumerate(early.kept if early else ()):
+            writer.put(index, row)
     manifest = manifest_of(
         early.reduced(plan) if early else plan,
         client,
         run_id=folder.name if folder else "",
         created=created,
-        stopped=runner.stopped,
-        origin=runner.origin,
+        stopped=work.stopped,
+        origin=work.origin,
     )
     if early:
         looks = {**manifest.sampling, "sequential": early.as_json()}
@@ -109,106 +123,6 @@ async def execute(
         text = json.dumps(manifest.as_json(), indent=2, ensure_ascii=False, sort_keys=True)
         (folder / "manifest.json").write_text(text + "\n", encoding="utf-8")
     return Run(manifest, folder, writer.kept)
-
-
-class _Settled(Exception):
-    """Nothing more has to be asked; ends the other workers."""
-
-
-class _Runner:
-    """Workers over one iterator of observations, and why they stopped early."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        client: Client,
-        baseline: Mapping[tuple[str, int], Reply],
-        on_row: Callable[[Row], None] | None,
-        progress: Progress,
-        early: EarlyStop | None = None,
-    ) -> None:
-        self.early = early
-        self.plan, self.client, self.baseline = plan, client, baseline
-        self.on_row, self.progress = on_row, progress
-        task = plan.suite.task
-        self.task = load_task(task.entry, version=task.app_version) if task.entry else None
-        self.stopped = ""
-        self.origin = "model"
-
-    async def run(self, writer: _Writer) -> None:
-        early = self.early
-        todo = early.observations(self.plan) if early else enumerate(self.plan.observations())
-        # A few more workers than calls in flight: while one scores, another's call is under way.
-        workers = min(len(self.plan), self._in_flight() * 5 // 4 + 2)
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(workers):
-                    group.create_task(self._work(todo, writer))
-        except BaseExceptionGroup as failed:
-            if not isinstance(first := _first(failed), _Settled):
-                raise first from None
-        for index, row in enumerate(early.kept if early else ()):
-            writer.put(index, row)
-
-    async def _work(self, todo: Iterator[tuple[int, tuple[Case, int]]], writer: _Writer) -> None:
-        for index, (case, repeat) in todo:
-            row = await self._observe(case, repeat)
-            self.progress.count(row)
-            if self.on_row:
-                self.on_row(row)
-            if self.early is None:
-                writer.put(index, row)
-            elif self.early.see(index, row):
-                raise _Settled
-
-    async def _observe(self, case: Case, repeat: int) -> Row:
-        reply, error, sha = None, self.stopped, ""
-        if not error:
-            try:
-                reply, sha = await self._answer(case, repeat)
-            except (CallFailed, ReplayMissing) as missing:
-                error = str(missing)
-            except BudgetReached as reached:
-                error = self.stopped = str(reached)
-        if reply is not None and any(HANDWRITTEN in warning for warning in reply.warnings):
-            self.origin = HANDWRITTEN
-        against = self.baseline.get((case.id, repeat))
-        return await observe(
-            self.plan,
-            case,
-            repeat,
-            reply,
-            self._judge,
-            prompt_sha=sha,
-            error=error,
-            against=against,
-        )
-
-    async def _answer(self, case: Case, repeat: int) -> tuple[Reply, str]:
-        if self.task is not None:
-            prompt = self.plan.prompt
-            reply = await self.client.run_task(
-                self.task,
-                case,
-                prompt,  # pyright: ignore[reportArgumentType]  # a cached property is one too
-                repeat=repeat,
-            )
-            return reply, prompt.hash if prompt else ""
-        request = self.plan.request(case, repeat)
-        sha = short_hash([[m.role, m.content] for m in request.messages])
-        return await self.client.ask(request), sha
-
-    def _in_flight(self) -> int:
-        if self.task is not None:
-            return self.task.max_concurrency
-        return self.client.endpoints.of(self.plan.model)[0].max_concurrency
-
-    async def _judge(self, request: Request) -> Reply:
-        try:
-            return await self.client.ask(request, purpose="judge")
-        except (ReplayMissing, BudgetReached) as error:
-            self.stopped = self.stopped or (str(error) if isinstance(error, BudgetReached) else "")
-            raise CallFailed(str(error)) from error
 
 
 class _Writer:
@@ -325,21 +239,3 @@ def new_run_folder(runs: Path, plan: Plan, created: datetime | None = None) -> P
             continue
         return folder
     raise EvalkitError(f"{runs}: no free name for run {stem}")
-
-
-def _first(failed: BaseExceptionGroup[Any]) -> BaseException:
-    """The error that matters: one of ours before any other, an interrupt before both."""
-    flat = list(_leaves(failed))
-    for kind in (KeyboardInterrupt, EvalkitError):
-        for error in flat:
-            if isinstance(error, kind):
-                return error
-    return flat[0]
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _leaves(inner)
-    else:
-        yield error

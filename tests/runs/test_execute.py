@@ -156,7 +156,7 @@ def test_seeds_differ_by_case_and_repeat_and_stay_the_same() -> None:
 
 
 def test_after_kill_9_only_what_had_not_arrived_is_asked_again(tmp_path: Path) -> None:
-    folder = write_suite(tmp_path / "golden", cases=60)
+    folder = write_suite(tmp_path / "golden", cases=120)
     code = (
         "import asyncio, sys; from pathlib import Path; sys.path.insert(0, sys.argv[4]);"
         "from evalkit.models.endpoints import *; from evalkit.models.client import Client;"
@@ -181,6 +181,6 @@ def test_after_kill_9_only_what_had_not_arrived_is_asked_again(tmp_path: Path) -
         sent = server.stats()["requests"]
         assert subprocess.run(command, check=False).returncode == 0
         stats = server.stats()
-    assert 25 <= sent < 60
-    assert stats["distinct"] == 60
-    assert stats["requests"] - 60 <= 4  # those in flight at the kill
+    assert 25 <= sent < 120
+    assert stats["distinct"] == 120
+    assert stats["requests"] - 120 <= 4  # those in flight at the kill
