@@ -18,7 +18,7 @@ from evalkit.stats.result import Interval
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["COLOURS", "confusion", "deltas", "rates", "svg"]
+__all__ = ["COLOURS", "confusion", "deltas", "rates", "spans", "svg", "warm_up"]
 
 # Okabe and Ito (2008): distinguishable with every common colour blindness.
 COLOURS = {
@@ -93,9 +93,13 @@ def deltas(changes: Mapping[str, Interval], *, width: int = 520) -> alt.Chart:
 
 
 def confusion(
-    table: Sequence[Sequence[int]], labels: Sequence[object], *, width: int = 260
+    table: Sequence[Sequence[int]],
+    labels: Sequence[object],
+    *,
+    titles: tuple[str, str] = ("people", "judge"),
+    width: int = 260,
 ) -> alt.Chart:
-    """Counts of people's labels (down) against the judge's (across), as a heat map with numbers."""
+    """Counts of one side's labels (down) against the other's (across): a heat map with numbers."""
     import altair as alt
 
     names = [visible_controls(label) for label in labels]
@@ -105,8 +109,8 @@ def confusion(
         for j, n in enumerate(row)
     ]
     base = alt.Chart(alt.Data(values=cells)).encode(
-        x=alt.X("judge:O", sort=names, title="judge", axis=alt.Axis(labelAngle=0)),
-        y=alt.Y("human:O", sort=names, title="people"),
+        x=alt.X("judge:O", sort=names, title=titles[1], axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("human:O", sort=names, title=titles[0]),
     )
     most = max((int(n) for row in table for n in row), default=0)
     heat = base.mark_rect().encode(
@@ -119,11 +123,40 @@ def confusion(
     return _styled(alt.layer(heat, text), width, width)
 
 
+def spans(
+    values: Mapping[str, tuple[float, float, float]], title: str, *, width: int = 520
+) -> alt.Chart:
+    """Low, middle and high of each group, as a dot on a line from zero."""
+    import altair as alt
+
+    frame = [
+        {"label": visible_controls(name), "low": low, "middle": middle, "high": high}
+        for name, (low, middle, high) in values.items()
+    ]
+    base = alt.Chart(alt.Data(values=frame)).encode(
+        y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=260, tickSize=0))
+    )
+    x = alt.X("middle:Q", title=title, scale=alt.Scale(zero=True))
+    lines = base.mark_rule(strokeWidth=2, color=COLOURS["now"]).encode(x="low:Q", x2="high:Q")
+    dots = base.mark_point(filled=True, size=70, opacity=1, color=COLOURS["now"]).encode(
+        x=x, tooltip=["label:N", "low:Q", "middle:Q", "high:Q"]
+    )
+    return _styled(alt.layer(lines, dots), width, 22 * len(frame) + 10)
+
+
 def svg(chart: alt.Chart) -> str:
     """The chart as an SVG text, drawn without a browser and without the network."""
     buffer = io.StringIO()
-    chart.save(buffer, format="svg")
+    chart.properties(background="transparent").save(buffer, format="svg")
     return buffer.getvalue()
+
+
+def warm_up() -> None:
+    """Start the renderer, which takes a second the first time."""
+    import vl_convert
+
+    mark = {"data": {"values": [{}]}, "mark": "point"}
+    vl_convert.vegalite_to_svg(mark)
 
 
 def _rate_frame(summary: Summary, baseline: Summary | None) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evalkit.records import Row
 from evalkit.report.safe import defang, terminal_text
 from evalkit.runs.run import Run
 from evalkit.runs.summary import CriterionSummary, Summary
@@ -18,6 +19,8 @@ __all__ = [
     "case_frame",
     "criteria_rows",
     "interval_text",
+    "passed_share",
+    "share_text",
     "summary_text",
     "text_table",
     "value_text",
@@ -114,10 +117,12 @@ def case_frame(
     """
     import pandas as pd
 
-    before = {case: _passed(rows) for case, rows in baseline.by_case().items()} if baseline else {}
+    before = (
+        {case: passed_share(rows) for case, rows in baseline.by_case().items()} if baseline else {}
+    )
     records: list[dict[str, Any]] = []
     for case, rows in run.by_case().items():
-        now = _passed(rows)
+        now = passed_share(rows)
         failed = [
             (name, score.reason)
             for row in rows
@@ -129,8 +134,8 @@ def case_frame(
             {
                 "id": case,
                 "stratum": rows[0].stratum,
-                "now": _share(now),
-                "was": _share(was) if baseline else "",
+                "now": share_text(now),
+                "was": share_text(was) if baseline else "",
                 "change": _change(was, now) if baseline else "",
                 "failed": ", ".join(dict.fromkeys(name for name, _ in failed)),
                 "finding": defang(failed[0][1])[:160] if failed else "",
@@ -145,7 +150,7 @@ def case_frame(
     )
 
 
-def _passed(rows: Sequence[Any]) -> float | None:
+def passed_share(rows: Sequence[Row]) -> float | None:
     """Share of a case's observations in which every criterion with a score passed."""
     marks = [
         all(s.value == 1.0 for s in row.scores.values() if s.value is not None)
@@ -155,7 +160,8 @@ def _passed(rows: Sequence[Any]) -> float | None:
     return sum(marks) / len(marks) if marks else None
 
 
-def _share(value: float | None) -> str:
+def share_text(value: float | None) -> str:
+    """`pass`, `fail`, or how many observations passed."""
     if value is None:
         return "no reply"
     return {0.0: "fail", 1.0: "pass"}.get(value, f"{100 * value:.0f} % pass")
