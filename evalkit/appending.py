@@ -18,7 +18,7 @@ def append_lines(
     *,
     head: str = "",
     whole: Callable[[str], bool] = lambda _: False,
-    check: Callable[[str], None] = lambda _: None,
+    check: Callable[[str], None] | None = None,
 ) -> None:
     """Append whole lines; concurrent writers lose nothing and mix nothing.
 
@@ -38,8 +38,9 @@ def append_lines(
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b", buffering=0) as file, _locked(file, fcntl.LOCK_EX):
-        file.seek(0)
-        check(file.read().decode("utf-8", errors="replace"))
+        if check is not None:
+            file.seek(0)
+            check(file.read().decode("utf-8", errors="replace"))
         size = _mend_last_line(path, file, whole)
         added = [head, *lines] if head and not size else list(lines)
         file.write("".join(f"{line}\n" for line in added).encode())

@@ -6,17 +6,15 @@ line of the same person on the same item replaces the earlier one; nothing is ev
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from evalkit.appending import append_lines, read_whole_lines
 from evalkit.errors import AnchorError
 from evalkit.hashing import canonical_json
 
@@ -76,11 +74,7 @@ def append_label(path: Path, label: Label) -> None:
             f"{label.item_id}: a line that is a {label.action} cannot have label {label.label!r}."
         )
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b", buffering=0) as file, _locked(file, fcntl.LOCK_EX):
-            _mend_last_line(path, file)
-            file.write(canonical_json(label.model_dump()).encode() + b"\n")
-            os.fsync(file.fileno())
+        append_lines(path, [canonical_json(label.model_dump())], whole=_is_json_object)
     except OSError as broken:
         raise AnchorError(f"{path}: the label could not be written: {broken.strerror}.") from broken
 
@@ -93,10 +87,7 @@ def read_labels(path: Path) -> tuple[Label, ...]:
     Raises:
         AnchorError: If a line is no label; names file and line.
     """
-    if not path.exists():
-        return ()
-    with path.open("rb") as file, _locked(file, fcntl.LOCK_SH):
-        return _parse(path, file.read())
+    return _parse(path, read_whole_lines(path, whole=_is_json_object))
 
 
 def current_labels(labels: Iterable[Label]) -> dict[tuple[str, str, str], Label]:
@@ -107,40 +98,14 @@ def current_labels(labels: Iterable[Label]) -> dict[tuple[str, str, str], Label]
     return {key: label for key, label in last.items() if label.action == "label"}
 
 
-@contextmanager
-def _locked(file: IO[bytes], kind: int) -> Generator[None]:
-    fcntl.flock(file, kind)
-    try:
-        yield
-    finally:
-        fcntl.flock(file, fcntl.LOCK_UN)
-
-
-def _mend_last_line(path: Path, file: IO[bytes]) -> None:
-    size = file.seek(0, os.SEEK_END)
-    if not size or (file.seek(-1, os.SEEK_END), file.read(1))[1] == b"\n":
-        return
-    file.seek(0)
-    whole, newline, tail = file.read().rpartition(b"\n")
-    if _is_json_object(tail):
-        file.write(b"\n")  # only the newline was lost
-        return
-    with path.with_name(path.name + ".torn").open("ab") as torn:
-        torn.write(tail + b"\n")
-    file.truncate(len(whole) + len(newline))
-
-
-def _is_json_object(data: bytes) -> bool:
+def _is_json_object(data: str) -> bool:
     try:
         return isinstance(json.loads(data), Mapping)
     except (ValueError, RecursionError):
         return False
 
 
-def _parse(path: Path, data: bytes) -> tuple[Label, ...]:
-    lines = data.split(b"\n")
-    if lines[-1] and not _is_json_object(lines[-1]):
-        lines[-1] = b""
+def _parse(path: Path, lines: Sequence[str]) -> tuple[Label, ...]:
     labels: list[Label] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
