@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -46,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except EvalkitError as error:
         print(f"evalkit {arguments.command}: {error}", file=sys.stderr)
         return error.exit_status
+    except BrokenPipeError:  # the reader of the pipe (head, less) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _init(arguments: argparse.Namespace) -> int:
