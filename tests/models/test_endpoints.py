@@ -84,7 +84,7 @@ def test_tables_are_read_and_local_is_always_there(tmp_path: Path) -> None:
     assert model == "org/model-1"
     assert endpoint.identity == "https://api.example.com/v1/chat/completions"
     assert endpoint.priced
-    local, _ = endpoints.of("local/smollm2")
+    local, _ = endpoints.of("local/smollm2-135m-instruct")
     assert local.base_url is None
     assert local.free
     assert "local" in endpoints.starters

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.errors import ConfigError
+from evalkit.models.endpoints import load_endpoints
 from evalkit.models.local import LocalModel, find_gguf, why_unavailable
 
 needs_model = pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "installed")
@@ -98,3 +99,8 @@ def test_it_dies_with_its_parent_also_on_kill_9() -> None:
     parent.wait()
     parent.stdout.close()
     assert gone(server_pid)
+
+
+def test_no_number_stands_under_another_models_name() -> None:
+    with pytest.raises(ConfigError, match=r"runs 'smollm2-135m-instruct'.*model_file"):
+        load_endpoints().of("local/another-model")
