@@ -137,7 +137,10 @@ def test_a_criterion_that_blocks_needs_a_proven_scorer(tmp_path: Path) -> None:
     one = suite(folder, blocks, shown, judged)
     (unproven,) = unproven_scorers(one)
     assert (unproven.criterion, unproven.scorer) == ("a", READS)
-    assert "has no gold examples" in unproven.reason
+    assert unproven.reason == (
+        f"the scorer {READS!r} has no gold examples; write {READS.replace(':', '.')}.jsonl in "
+        f"{tmp_path / 'golden' / 'scorers'} or {folder / 'gold'}, or set gate = false"
+    )
     file = f"{READS.replace(':', '.')}.jsonl"
     write(tmp_path / "golden" / "scorers" / file, pair("0.9", "0.1", settings={}))
     assert unproven_scorers(one) == []
@@ -163,3 +166,15 @@ def test_the_scorers_that_come_along_bring_their_examples(tmp_path: Path) -> Non
     assert unproven_scorers(suite(tmp_path / "s", criterion)) == []
     with pytest.raises(ScorerError, match="no scorer 'gone'"):
         unproven_scorers(suite(tmp_path / "s", Criterion("a", scorer="gone")))
+
+
+def test_files_that_settings_name_are_read_beside_the_suite_or_the_pairs(tmp_path: Path) -> None:
+    folder = tmp_path / "golden" / "mine"
+    (folder / "gold").mkdir(parents=True)
+    (folder / "s.json").write_text('{"type": "object"}', encoding="utf-8")
+    (folder / "gold" / "t.json").write_text('{"type": "object"}', encoding="utf-8")
+    one = suite(folder, Criterion("a", scorer="json_contract", settings={"schema": "s.json"}))
+    write(folder / "gold" / "json_contract.jsonl", pair("{}", "no"))
+    assert unproven_scorers(one) == []
+    write(folder / "gold" / "json_contract.jsonl", pair("{}", "no", settings={"schema": "t.json"}))
+    assert unproven_scorers(one) == []

@@ -335,3 +335,43 @@ def test_any_text_gets_a_status_and_a_reason(text: str) -> None:
         reading = read_json(text, schema)
         assert reading.reason
         assert reading.status == "ok" or reading.status == "invalid" or reading.value is None
+
+
+def test_reasons_are_whole_sentences() -> None:
+    mended = read_json("So: {'a': 1}").reason
+    assert mended == f"JSON read; mended: {QUOTES}; {AROUND}"
+    assert read_json('{"a": 1}').reason == "JSON read"
+    assert read_json("").reason == "no JSON object in the reply"
+    assert read_json("{").reason == "the JSON was cut off before its end"
+
+
+def test_escapes_are_tex_only_where_something_says_so() -> None:
+    assert read_json('So: {"a": "\\nu \\theta"}').value == {"a": "\nu \theta"}
+    assert read_json('{"a": "\\betas \\fra"}').value == {"a": "\betas \fra"}
+    assert read_json('{"a": "\\\\beta"}').value == {"a": "\\beta"}
+    assert read_json("So: {'a': 1E5, 'b': 2e1, 'c': 3.5}").value == {"a": 1e5, "b": 20.0, "c": 3.5}
+    whole = read_json("So: {'a': 12}").value
+    assert whole is not None
+    assert isinstance(whole["a"], int)
+
+
+def test_an_empty_object_counts_where_the_schema_takes_it() -> None:
+    assert read_json('{} or {"a": 1}', {"type": "object"}).status == "ambiguous"
+    assert read_json('{} or {"a": 1}').status == "ok"
+    assert read_json("Use {} or {}.").value == {}
+
+
+def test_a_long_violation_keeps_both_ends() -> None:
+    (problem,) = read_json(json.dumps({"score": "x" * 400}), SCORE).problems
+    message = f"'{'x' * 400}' is not of type 'integer'"
+    assert problem == f"$.score: {message[:150]} ... {message[-150:]}"
+    (short,) = read_json(json.dumps({"score": "x" * 270}), SCORE).problems
+    assert " ... " not in short
+
+
+def test_the_reader_gives_up_on_thousands_of_objects_but_not_before() -> None:
+    assert read_json('{"a":1}' * 10_001).status == "invalid"
+    assert read_json('{"a":1}' * 10_000).value == {"a": 1}
+    assert read_json('{"a":1}' * 10_001).problems == (
+        "$: too many objects, whole or broken, to tell which is meant",
+    )

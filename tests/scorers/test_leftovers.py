@@ -116,3 +116,9 @@ def test_thinking_and_other_fields_do_not_count() -> None:
     assert NoBoilerplate(field="b")(CASE, Reply(text)).findings[0].start is None
     assert NoLeftovers()(CASE, Reply("")).reason == "no answer: the reply is empty"
     assert NoBoilerplate()(CASE, Reply("")).reason == "no answer: the reply is empty"
+
+
+def test_small_talk_opens_a_line_with_at_most_twenty_marks_before_it() -> None:
+    assert boilerplate_in("*" * 19 + " Certainly! x") != []
+    assert boilerplate_in("a" + "*" * 18 + " Certainly! x") == []
+    assert boilerplate_in("a\n- Certainly! x") != []

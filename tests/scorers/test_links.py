@@ -156,3 +156,15 @@ def test_hosts_are_compared_in_their_ascii_spelling() -> None:
     assert host_of("ä" * 254) == ("", "")
     umlaut = AllowedHosts(hosts=("bücher.de",))
     assert umlaut(CASE, Reply("https://xn--bcher-kva.de/")).value == 1.0
+
+
+def test_long_links_and_many_hosts_are_shortened() -> None:
+    text = " ".join(f"https://h{n}.test/{'x' * 300}" for n in range(6))
+    score = ALLOWED(CASE, Reply(text))
+    assert score.reason == (
+        "6 of 6 links lead elsewhere: h0.test, h1.test, h2.test, h3.test, h4.test"
+    )
+    url = f"https://h0.test/{'x' * 300}"
+    assert score.findings[0].message == f"{url[:200]} leads to h0.test"
+    script = ALLOWED(CASE, Reply(f"[a](javascript:{'y' * 100})"))
+    assert script.reason == f"1 of 1 links lead elsewhere: {'javascript:' + 'y' * 49}"

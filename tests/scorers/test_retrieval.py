@@ -64,9 +64,14 @@ def test_reason_findings_and_details_name_hits_and_misses() -> None:
 @pytest.mark.parametrize("scorer", ALL, ids=lambda kind: kind.NAME)
 def test_retrieval_without_ids_or_relevant_chunks_is_not_measured(scorer: Any) -> None:
     case = Case("c1", expected={"chunks": ["a"]})
-    assert scorer()(case, Reply("fine")).status is ScoreStatus.NOT_MEASURED
+    score = scorer()(case, Reply("fine"))
+    assert score.status is ScoreStatus.NOT_MEASURED
+    assert score.reason == "the task returned no 'retrieved' ids, so retrieval was not measured"
     empty = scorer()(Case("c1", expected={"chunks": []}), Reply("", retrieved=("a",)))
-    assert empty.status is ScoreStatus.NOT_MEASURED
+    assert (empty.status, empty.reason) == (
+        ScoreStatus.NOT_MEASURED,
+        "no chunk is relevant to this case",
+    )
     # an empty answer is generation's fault, not retrieval's
     assert scorer()(case, Reply("", retrieved=("a",))).value == 1.0
 

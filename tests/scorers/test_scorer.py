@@ -118,6 +118,11 @@ def test_every_scorer_is_a_frozen_dataclass_with_a_version(name: str) -> None:
     assert list(SCORERS) == sorted(SCORERS)
 
 
+def test_versions_are_pinned_so_that_a_new_one_is_a_decision() -> None:
+    newer = {name: kind.VERSION for name, kind in SCORERS.items() if kind.VERSION != 1}
+    assert newer == {}
+
+
 def test_a_scorer_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
         Contains(text="a").text = "b"  # type: ignore[misc]

@@ -107,6 +107,8 @@ def test_long_lists_are_shortened() -> None:
     score = Forbids(texts=tuple("abcdefg"))(CASE, Reply("abcdefg" * 9))
     assert score.reason == "found 'a', 'b', 'c', 'd', 'e' and 2 more"
     assert len(score.findings) == 20
+    assert Forbids(texts=tuple("abcdef"))(CASE, Reply("abcdef")).reason.endswith("and 1 more")
+    assert Forbids(texts=tuple("abcde"))(CASE, Reply("abcde")).reason.endswith("'e'")
     assert len(Contains(text="x" * 500)(CASE, Reply("y")).reason) < 100
 
 
@@ -192,6 +194,8 @@ def test_length_needs_sensible_bounds(bounds: dict[str, int]) -> None:
         ("---", "complete"),
         ("a line\\\\", "complete"),
         ("```\ncode", "a code block is never closed"),
+        ("``\ncode", "complete"),
+        ("\\begin{documents} x", "complete"),
         ("The list has apples,", "the text breaks off after ','"),
         ("As follows:\n", "the text breaks off after ':'"),
         ("内容如下：", "the text breaks off after '：'"),
