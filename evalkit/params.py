@@ -92,10 +92,12 @@ class CompareParams(_Common):
 class AdmitParams(_Common):
     """May this judge judge? Candidates against anchors; writes the licence."""
 
-    judge: str = flag("judges/faithfulness.md", "judge file, relative to the suite or a path")
+    judge: str = flag(
+        "judges/faithfulness.md", "judge files parted by commas, relative to the suite or paths"
+    )
     model: str = flag("", "endpoint/model of the judge (default: the judge's own)")
     criterion: str = flag("", "criterion of the judge that the anchor labels")
-    anchors: str = flag("", "anchor file (default: the suite's first)")
+    anchors: str = flag("", "anchor file (default: the suite's first that these judges can score)")
     sample: int = flag(0, "items to draw, spread over the bands (0: all)", minimum=0)
     seed: int = flag(7, "decides the draw and the folds")
     write_licence: bool = flag(False, "write what was found to the suite's licences/")
@@ -113,7 +115,9 @@ class LabelParams(_Common):
     against: str = flag("", "second run or baseline, for pairs")
     criterion: str = flag("faithfulness", "what the question is about")
     levels: str = flag("1,2,3,4,5", "levels, for --kind levels")
-    plan: str = flag("random", "how items are chosen", choices=("random", "by_class", "spot_check"))
+    plan: str = flag(
+        "random", "how items are chosen", choices=("random", "by_verdict", "by_class", "spot_check")
+    )
     sample: int = flag(0, "how many items (0: all)", minimum=0)
     seed: int = flag(7, "decides order and sides, with the annotator's name")
     out: str = flag("exports", "folder of runs")

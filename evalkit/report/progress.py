@@ -6,7 +6,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from evalkit.records import Row
+from evalkit.records import Reply
 from evalkit.runs.execute import Progress
 
 __all__ = ["console_progress"]
@@ -33,8 +33,8 @@ class _Lines(Progress):
         super().__init__()
         self.what, self.shown = what, 0
 
-    def count(self, row: Row) -> None:
-        super().count(row)
+    def tick(self, reply: Reply | None) -> None:
+        super().tick(reply)
         tenth = self.done * 10 // max(self.total, 1)
         if tenth > self.shown or self.done == self.total:
             self.shown = tenth
@@ -49,12 +49,12 @@ class _Bar(_Lines):
         super().__init__(what)
         self.bar = None
 
-    def count(self, row: Row) -> None:
+    def tick(self, reply: Reply | None) -> None:
         if self.bar is None:
             from tqdm import tqdm
 
             self.bar = tqdm(total=self.total, desc=self.what, unit="reply", file=sys.stderr)
-        Progress.count(self, row)
+        Progress.tick(self, reply)
         self.bar.set_postfix_str(f"{self.cut_off} cut off, {self.errors} errors", refresh=False)
         self.bar.update()
 

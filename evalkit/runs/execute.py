@@ -50,9 +50,13 @@ class Progress:
 
     def count(self, row: Row) -> None:
         """Take one finished row into account."""
+        self.tick(row.reply)
+
+    def tick(self, reply: Reply | None) -> None:
+        """Take one reply into account, or one that never came."""
         self.done += 1
-        self.errors += row.reply is None
-        self.cut_off += row.reply is not None and row.reply.truncated
+        self.errors += reply is None
+        self.cut_off += reply is not None and reply.truncated
 
 
 async def execute(

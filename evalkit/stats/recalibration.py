@@ -98,7 +98,8 @@ class Recalibration:
     `qwk_held_out` pools the out-of-fold bands and averages over repeats, with the mean error of
     the repeats on Fisher's scale; `held_out_bound` is its one-sided lower bound. `optimism` =
     in-sample minus held-out. `credible`: the held-out figure and its bound reach the bar, which is
-    what a licence for recalibrated absolute scores needs. `seeds` are those of the repeats.
+    what a licence for recalibrated absolute scores needs. `seeds` are those of the repeats,
+    `fold_maps` the maps of the first one, each fitted without its fold.
     Refused (INSUFFICIENT_DATA) below 30 pairs or 3 distinct judge scores; `no_information`: the
     map is constant.
     """
@@ -119,6 +120,7 @@ class Recalibration:
     seeds: tuple[int, ...]
     status: Status = Status.OK
     reasons: tuple[str, ...] = ()
+    fold_maps: tuple[IsotonicMap, ...] = ()
 
 
 def recalibrate(
@@ -173,12 +175,14 @@ def recalibrate(
     errors: list[float] = []
     ranks: list[float] = []
     gaps: list[Floats] = []
+    maps: list[IsotonicMap] = []
     for deal in deals:
         out = np.empty(len(h))
         for fold in np.unique(deal):
             train = deal != fold
             part = fit_isotonic(j[train], h[train], low=ends[0], high=ends[1])
             out[~train] = part(j[~train])
+            maps.append(part)
         held = _kappa(band, scale.nearest(out), scale, lost, level)
         found.append(held.estimate)
         errors.append(held.extra["se"])
@@ -224,6 +228,7 @@ def recalibrate(
         seeds=seeds,
         status=status,
         reasons=reasons,
+        fold_maps=tuple(maps[: len(np.unique(deals[0]))]),
     )
 
 

@@ -30,7 +30,7 @@ from evalkit.validity.reconstruction import (
     pairs_of_anchor,
     reconstruct_judge,
 )
-from evalkit.validity.scoring import anchor_requests, score_anchor, write_scores
+from evalkit.validity.scoring import ItemScore, anchor_requests, score_anchor, write_scores
 
 __all__ = ["AdmissionRun", "Step", "admission_requests", "run_admission", "seen_by_suite"]
 
@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True)
 class AdmissionRun:
-    """Everything found: a line per judge (candidates, then trivial ones), the pairs, the checks."""
+    """Everything found: a line per judge and per set of pairs (candidates, then trivial judges)."""
 
     suite: Suite
     judges: tuple[Judge, ...]
@@ -73,7 +73,7 @@ class AdmissionRun:
             Step("candidate", True),
             Step("anchored", line is not None or ranked, "" if line or ranked else "no anchor yet"),
             Step("diagnosed", diagnosed, line.sentence if line else ""),
-            Step("reconstructed", passed, "" if passed else _missing_pairs(pairs)),
+            Step("reconstructed", passed, "" if passed else _missing_pairs(judge, pairs)),
             Step("licensed", granted, "" if granted else "nothing is permitted yet"),
         )
 
@@ -96,12 +96,16 @@ class AdmissionRun:
 
     def write_scores(self, folder: Path) -> list[Path]:
         """Save `id, human, judge` of every line, so that each number can be computed again."""
-        written: list[Path] = []
+        written: dict[Path, Sequence[ItemScore]] = {}
         for line in self.lines:
             path = folder / f"{line.judge}.{line.judge_hash}.{line.anchor.name}.csv"
-            write_scores(path, line.scores)
-            written.append(path)
-        return written
+            written[path] = line.scores
+        for found in self.reconstructed:
+            path = folder / f"{found.judge.name}.{found.judge.hash}.{found.known.pin.name}.csv"
+            written[path] = found.scores
+        for path, scores in written.items():
+            write_scores(path, scores)
+        return [*written]
 
     def _evidence(self, judge: Judge) -> list[Evidence]:
         lines, pairs = self.of(judge)
@@ -171,8 +175,9 @@ async def run_admission(
                     seed=seed,
                 )
             )
-    for pairs in _pairs(suite, checked.anchor if checked else None, known):
-        for judge in (j for j in judges if _compares(j)):
+    comparing = [judge for judge in judges if _compares(judge)]
+    for pairs in _pairs(suite, checked.anchor if checked else None, known) if comparing else ():
+        for judge in (*comparing, *trivial_judges()):
             found.append(
                 await reconstruct_judge(
                     judge, pairs, ask, on_pair=lambda v: on_done(v.case_id) if on_done else None
@@ -201,5 +206,7 @@ def _compares(judge: Judge) -> bool:
     return judge.kind in ("pairwise", "scale")
 
 
-def _missing_pairs(pairs: Sequence[Reconstructed]) -> str:
+def _missing_pairs(judge: Judge, pairs: Sequence[Reconstructed]) -> str:
+    if not _compares(judge):
+        return "not asked of a yes/no judge: it compares nothing"
     return "; ".join(r.sentence for r in pairs) or "no known pairs were judged"

@@ -28,6 +28,7 @@ from evalkit.validity.anchors import FIRST, TIE, Anchor
 from evalkit.validity.degradations import weaken
 from evalkit.validity.licence import AnchorPin, Evidence
 from evalkit.validity.provenance import Provenance
+from evalkit.validity.scoring import ItemScore
 
 __all__ = [
     "KnownPair",
@@ -106,6 +107,15 @@ class Reconstructed:
         if passed and not self.known.pin.provenance.may_grant:
             return "NOT_CERTIFIED"
         return self.gate.verdict.value
+
+    @property
+    def scores(self) -> tuple[ItemScore, ...]:
+        """Per pair what is known and what the judge said: strong, weak, tie, flipped, or None."""
+        words: dict[str, str | None] = {"right": "strong", "wrong": "weak", "invalid": None}
+        return tuple(
+            ItemScore(item, "strong", words.get(tile, tile), found.reason)
+            for (item, tile), found in zip(self.tiles.items(), self.verdicts, strict=True)
+        )
 
     @property
     def sentence(self) -> str:

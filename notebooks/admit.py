@@ -1,0 +1,305 @@
+"""May this judge judge? Candidates and trivial judges against an anchor; writes the licence."""
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="full", app_title="evalkit · admit")
+
+with app.setup(hide_code=True):
+    import sys
+
+    import marimo as mo
+
+    from evalkit import params as flags
+    from evalkit.report import admission_charts as pictures
+    from evalkit.report import admission_view as view
+    from evalkit.report import fragments
+    from evalkit.report.progress import console_progress
+    from evalkit.runs.admission_desk import AdmissionDesk
+    from evalkit.runs.git import git_state
+
+    if not mo.running_in_notebook():
+        sys.excepthook = flags.script_excepthook
+
+
+@app.function(hide_code=True)
+def sentence(text, kind="warn"):
+    """One sentence in place; the rest of the page stays usable."""
+    return mo.callout(mo.plain_text(text), kind=kind)
+
+
+@app.function(hide_code=True)
+def html(*parts):
+    """Fragments that `evalkit.report` made; they are escaped there."""
+    return mo.Html(fragments.STYLE + view.STYLE + "".join(parts))
+
+
+@app.cell(hide_code=True)
+def config():
+    params = flags.parse(flags.AdmitParams, sys.argv[1:], interactive=mo.running_in_notebook())
+    return (params,)
+
+
+@app.cell(hide_code=True)
+def opened(params):
+    desk = AdmissionDesk(params.out, strict=not params.interactive)
+    suites = desk.suites(params.suite)
+    return desk, suites
+
+
+@app.cell(hide_code=True)
+def signals():
+    get_round, set_round = mo.state(0)  # grows when a run starts or ends
+    get_written, set_written = mo.state(())  # the licences that were written
+    return get_round, get_written, set_round, set_written
+
+
+@app.cell(hide_code=True)
+def intro():
+    mo.md("""
+    # May this judge judge?
+
+    A judge's verdict counts only after the judge has agreed with evidence from outside the system.
+    Choose candidates and an anchor; the trivial judges are always scored beside them, for nothing.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def choose_suite(suites):
+    suite_choice = mo.ui.dropdown(suites, value=next(iter(suites)), label="suite", full_width=True)
+    return (suite_choice,)
+
+
+@app.cell(hide_code=True)
+def open_suite(desk, suite_choice):
+    suite = desk.open(suite_choice.value)
+    mo.stop(suite is None, mo.vstack([suite_choice, sentence(desk.problem)]))
+    return (suite,)
+
+
+@app.cell(hide_code=True)
+def choose_judges(desk, params, suite):
+    _files = desk.judge_files(suite, params.judge)
+    _asked = [name for name, _ in zip(_files, filter(None, params.judge.split(",")), strict=False)]
+    judge_choice = mo.ui.multiselect(_files, value=_asked, label="candidates", full_width=True)
+    return (judge_choice,)
+
+
+@app.cell(hide_code=True)
+def choose_model(params):
+    model_choice = mo.ui.text(
+        value=params.model, label="model", placeholder="the judge's own", full_width=True
+    )
+    return (model_choice,)
+
+
+@app.cell(hide_code=True)
+def candidates(desk, judge_choice, model_choice):
+    judges = desk.judges(judge_choice.value, model_choice.value.strip()) or ()
+    judges_problem = desk.problem
+    return judges, judges_problem
+
+
+@app.cell(hide_code=True)
+def choose_anchor(desk, judges, params, suite):
+    _files = desk.anchor_files(suite, params.anchors)
+    _first = next(iter(_files)) if params.anchors else ""
+    anchor_choice = mo.ui.dropdown(
+        _files,
+        value=_first or desk.fitting(_files, judges, params.criterion),
+        label="anchor",
+        full_width=True,
+    )
+    return (anchor_choice,)
+
+
+@app.cell(hide_code=True)
+def choose_rest(params):
+    controls = mo.ui.dictionary(
+        {
+            "criterion": mo.ui.text(value=params.criterion, label="criterion", full_width=True),
+            "sample": mo.ui.number(
+                0, value=params.sample, label="items at most (0: all)", debounce=True
+            ),
+            "seed": mo.ui.number(0, value=params.seed, label="seed", debounce=True),
+        }
+    )
+    return (controls,)
+
+
+@app.cell(hide_code=True)
+def sidebar(anchor_choice, controls, judge_choice, model_choice, suite_choice):
+    _all = [suite_choice, judge_choice, model_choice, anchor_choice, *controls.values()]
+    mo.sidebar(mo.vstack(_all, gap=0.8), width="19rem")
+    return
+
+
+@app.cell(hide_code=True)
+def planned(anchor_choice, controls, desk, judges, judges_problem, suite):
+    mo.stop(not judges, sentence(judges_problem))
+    plan = desk.plan(suite, judges, anchor_choice.value, **controls.value)
+    mo.stop(plan is None, sentence(desk.problem))
+    return (plan,)
+
+
+@app.cell(hide_code=True)
+def priced(desk, get_round, plan):
+    get_round()
+    price = desk.price(plan)
+    mo.stop(price is None, sentence(desk.problem))
+    return (price,)
+
+
+@app.cell(hide_code=True)
+def buttons(desk, params, plan, price, set_round):
+    def _run(_):
+        desk.start(plan, max_cost_usd=params.max_cost)
+        set_round(lambda n: n + 1)
+
+    actions = mo.ui.array(
+        [
+            mo.ui.button(label=price.label, on_click=_run, kind="success"),
+            mo.ui.button(label="Stop", on_click=lambda _: desk.job.stop(), kind="danger"),
+        ]
+    )
+    return (actions,)
+
+
+@app.cell(hide_code=True)
+def where(actions, plan, suite):
+    _notes = [sentence(note, "info") for note in plan.notes]
+    _line = html(view.head_html(plan, git_state(suite.folder).label))
+    mo.vstack([_line, *_notes, actions.hstack(justify="start")])
+    return
+
+
+@app.cell(hide_code=True)
+def clock(desk, get_round):
+    get_round()
+    ticking = mo.ui.refresh(default_interval="1s") if desk.job.running else None
+    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking else None
+    return (ticking,)
+
+
+@app.cell(hide_code=True)
+def watch(desk, get_round, set_round, ticking):
+    _ = ticking.value if ticking else None
+    if get_round() and not desk.job.running and ticking is not None:
+        set_round(lambda n: n + 1)  # it ended: price, results and the clock are drawn again
+    mo.plain_text(desk.job.line) if desk.job.state != "failed" else sentence(desk.job.line)
+    return
+
+
+@app.function(hide_code=True)
+async def page_run(desk, plan, max_cost):
+    """The run of a script: its progress goes to stderr."""
+    with console_progress(len(plan.requests), "judging") as progress:
+        return await desk.run(plan, progress, max_cost_usd=max_cost)
+
+
+@app.cell(hide_code=True)
+async def run_as_script(desk, params, plan):
+    scripted = await page_run(desk, plan, params.max_cost) if params.auto else None
+    return (scripted,)
+
+
+@app.cell(hide_code=True)
+def outcome(desk, get_round, scripted):
+    get_round()
+    result = scripted or desk.job.outcome
+    mo.stop(result is None, mo.md("*Nothing scored yet. The green button says what it will cost.*"))
+    found = result.found
+    return found, result
+
+
+@app.cell(hide_code=True)
+def table(found, result):
+    _broken = [sentence(result.broken)] if result.broken else []
+    mo.vstack([*_broken, html(view.tables_html(found), view.checks_html(found))])
+    return
+
+
+@app.cell(hide_code=True)
+def choose_focus(found):
+    _names = {f"{judge.name} · {judge.model}": n for n, judge in enumerate(found.judges)}
+    focus = mo.ui.dropdown(_names, value=next(iter(_names)), label="look closer at")
+    return (focus,)
+
+
+@app.cell(hide_code=True)
+def path(focus, found, result):
+    judge = found.judges[focus.value]
+    _picture = view.path_html(judge, found.path_of(judge))
+    _choose = [focus] if len(found.judges) > 1 else []
+    mo.vstack([*_choose, html(_picture, view.ruling_html(result, judge))])
+    return (judge,)
+
+
+@app.cell(hide_code=True)
+def scores(found, judge, params):
+    line = next(iter(found.of(judge)[0]), None)
+    mo.stop(line is None or not params.interactive)
+    _curve = pictures.recalibration_curve(line)
+    _parts = [
+        mo.vstack(
+            [mo.md("**Confusion** · people down, judge across"), pictures.confusion_of(line)]
+        ),
+        mo.vstack([mo.md("**Item by item** · people across, judge up"), pictures.scatter(line)]),
+    ]
+    if _curve is not None:
+        _title = mo.md("**Recalibration** · thick: all items, thin: without one fold each")
+        _parts.append(mo.vstack([_title, _curve]))
+    _words = mo.plain_text(pictures.recalibration_words(line))
+    mo.vstack([mo.hstack(_parts, justify="start", gap=2.5, wrap=True), _words])
+    return (line,)
+
+
+@app.cell(hide_code=True)
+def strip(found, judge):
+    _runs = found.of(judge)[1]
+    mo.stop(not _runs)
+    html("<h3>Known pairs</h3>", *(view.strip_html(run) for run in _runs))
+    return
+
+
+@app.cell(hide_code=True)
+def licence_button(desk, result, set_written):
+    def _write(_):
+        set_written(desk.write_licences(result) or ())
+
+    writing = mo.ui.button(label="Write licence", on_click=_write, disabled=bool(result.broken))
+    return (writing,)
+
+
+@app.cell(hide_code=True)
+def licence_line(desk, get_written, writing):
+    _what = "The file says what was found and what it permits, also when that is nothing."
+    _done = [mo.plain_text(f"written: {path.as_posix()}") for path in get_written()]
+    _problem = [sentence(desk.problem)] if desk.problem else []
+    mo.vstack([writing, mo.plain_text(_what), *_done, *_problem])
+    return
+
+
+@app.cell(hide_code=True)
+def licence_by_script(desk, params, result):
+    licences = ()
+    if params.auto and params.write_licence and not result.broken:
+        licences = desk.write_licences(result) or ()
+    return (licences,)
+
+
+@app.cell(hide_code=True)
+def report(desk, licences, params, result):
+    if not params.interactive:
+        _cockpit = f"marimo run notebooks/admit.py -- --suite {params.suite} --judge {params.judge}"
+        _ledger = (desk.bench.out / "eval_baseline.tsv").as_posix()
+        print(view.admission_text(result, licences=licences, cockpit=_cockpit, ledger=_ledger))
+        if result.broken:
+            print(f"broken: {result.broken}", file=sys.stderr)
+            sys.exit(4)
+    return
+
+
+if __name__ == "__main__":
+    app.run()
