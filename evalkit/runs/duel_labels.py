@@ -13,15 +13,18 @@ from pathlib import Path
 from evalkit.cases.suite import Suite
 from evalkit.hashing import short_hash
 from evalkit.judges.contest import Match
+from evalkit.judges.masking import mask
 from evalkit.runs.duel import Duel, Key
-from evalkit.validity.blind import TIE, BlindItem, Outcome, Session, Shown
+from evalkit.validity.blind import TIE, BlindItem, Outcome, Session, sides
 from evalkit.validity.labels import Label, current_labels, item_id_of, read_labels
 
-__all__ = ["CRITERION", "Ballot", "People", "label_file", "people_of", "source_of"]
+__all__ = ["CRITERION", "VIEWS", "Ballot", "Laid", "People", "label_file", "people_of"]
 
 CRITERION = "preference"
 AFTER_VERDICTS = "compare:after_verdicts"
 BLIND = "compare:blind"
+VIEWS = ("blind", "verdicts", "open")
+"""What the page shows of a pair: nothing but the drafts, the judges' verdicts too, everything."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,18 @@ def _words(match: Match) -> dict[str, str]:
     return {a: "a", b: "b", TIE: "tie"}
 
 
+@dataclass(frozen=True)
+class Laid:
+    """A pair as it lies on the desk: texts and their sides ("a" or "b") from left to right.
+
+    In the views blind and verdicts the texts are masked and a hash of the pair decides the order.
+    """
+
+    view: str
+    texts: tuple[str, str]
+    letters: tuple[str, str]
+
+
 class Ballot:
     """One person's verdicts on pairs of one comparison, one pair on the desk at a time.
 
@@ -105,22 +120,27 @@ class Ballot:
         self._seen: dict[Key, str] = {}
         self._session: tuple[Key, str, Session] | None = None
 
-    def see(self, match: Match, view: str) -> Shown | None:
-        """Lay a pair on the desk in a view (blind, verdicts, open); None when it is labelled.
-
-        Masked texts from left to right, as a hash of the pair decides.
-        """
+    def see(self, match: Match, view: str) -> Laid:
+        """Lay a pair on the desk in one of `VIEWS`; what was seen once stays seen."""
         key = (match.case.id, match.repeat)
-        order = ("blind", "verdicts", "open")
-        seen = max((view, self._seen.get(key, "blind")), key=order.index)
+        seen = max((view, self._seen.get(key, VIEWS[0])), key=VIEWS.index)
         self._seen[key] = seen
-        if not self.annotator.strip() or match.a.text == match.b.text:
+        item = item_of(match)
+        if self.annotator.strip() and len(item.drafts) == 2:
+            if self._session is None or self._session[:2] != (key, seen):
+                plan = BLIND if seen == VIEWS[0] else AFTER_VERDICTS
+                self._session = (key, seen, self._open(match, plan))
+            self._session[2].show()  # from now on the pair counts as shown
+        else:
             self._session = None
-            return None
-        if self._session is None or self._session[:2] != (key, seen):
-            plan = BLIND if seen == "blind" else AFTER_VERDICTS
-            self._session = (key, seen, self._open(match, plan))
-        return self._session[2].show()
+        if view == VIEWS[2]:
+            return Laid(view, (match.a.text, match.b.text), ("a", "b"))
+        about = "\n".join([item.question, *(page.text for page in item.context)])
+        words = _words(match)
+        order = sides(item, Session.salt) if len(item.drafts) == 2 else tuple(item.drafts) * 2
+        texts = [mask(item.drafts[s], names=tuple(item.drafts), subject=about).text for s in order]
+        letters = (words[order[0]], words[order[1]]) if len(item.drafts) == 2 else ("a", "b")
+        return Laid(view, (texts[0], texts[1]), letters)
 
     def given(self, match: Match) -> str:
         """This person's standing verdict on a pair: "a", "b", "tie", or ""."""

@@ -39,6 +39,7 @@ class Standing:
     `preference` is the win rate of A, `by_stratum` the same per stratum; the units are cases (or
     their clusters). `reasons` counts the pairs by how they ended. `ruling` says whether the judge
     holds a licence for pairs, None for trivial judges; `kin` names the sides of its own family.
+    `people` are labels given before the judge's verdict was read, `people_all` all of them.
     """
 
     judge: Judge
@@ -51,6 +52,7 @@ class Standing:
     reasons: Mapping[str, int]
     scorers: Against
     people: Against
+    people_all: Against
     ruling: Ruling | None = None
     kin: tuple[str, ...] = ()
 
@@ -139,6 +141,7 @@ def _standing(
         reasons=Counter(v.reason for v in verdicts),
         scorers=_against(verdicts, scorers),
         people=_against(verdicts, people.independent),
+        people_all=_against(verdicts, people.all),
         ruling=ruling,
         kin=kin,
     )

@@ -1,0 +1,159 @@
+"""Charts of a comparison: preference by stratum, length against preference, flips by case."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from evalkit.report.charts import COLOURS
+from evalkit.report.safe import visible_controls
+from evalkit.runs.duel import Duel
+from evalkit.runs.duel_standing import Standing
+from evalkit.stats.result import Interval
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["flips_by_case", "length_and_preference", "preference_by_stratum"]
+
+# The shape says it too: no outcome is told by its colour alone.
+OUTCOMES = {
+    "A": ("triangle-up", COLOURS["now"]),
+    "B": ("triangle-down", COLOURS["baseline"]),
+    "tie": ("circle", "#999999"),
+    "flip": ("diamond", "#CC79A7"),
+    "unread": ("cross", "#555555"),
+}
+
+
+def preference_by_stratum(standing: Standing, *, width: int = 360) -> alt.LayerChart:
+    """How often A is preferred, in all and per stratum, with intervals around one half."""
+    import altair as alt
+
+    parts = [("all", standing.preference)]
+    if len(standing.by_stratum) > 1:
+        parts += list(standing.by_stratum.items())
+    frame = [_rate(name, rate) for name, rate in parts]
+    base = alt.Chart(alt.Data(values=frame)).encode(
+        y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=200, tickSize=0))
+    )
+    x = alt.X(
+        "estimate:Q",
+        title="A preferred, 95 % interval",
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1.0]),
+    )
+    half = (
+        alt.Chart(alt.Data(values=[{"half": 0.5}]))
+        .mark_rule(color=COLOURS["neutral"], strokeDash=[4, 3])
+        .encode(x="half:Q")
+    )
+    bars = base.mark_rule(strokeWidth=2, color=COLOURS["now"]).encode(x="low:Q", x2="high:Q")
+    dots = base.mark_point(filled=True, size=70, opacity=1, color=COLOURS["now"]).encode(
+        x=x, tooltip=["label:N", "estimate:Q", "low:Q", "high:Q", "n:Q"]
+    )
+    return _styled(alt.layer(half, bars, dots), width, 24 * len(frame) + 10)
+
+
+def length_and_preference(standing: Standing, *, width: int = 360) -> alt.Chart:
+    """How much longer A is, against who won: a judge that pays for length fills a diagonal."""
+    import altair as alt
+
+    frame = [
+        {
+            "case": visible_controls(v.case_id),
+            "gap": v.lengths[0] - v.lengths[1],
+            "winner": _outcome(v.winner, v.reason),
+        }
+        for v in standing.verdicts
+    ]
+    chart = (
+        alt.Chart(alt.Data(values=frame))
+        .mark_point(filled=True, size=80, opacity=0.75)
+        .encode(
+            x=alt.X("gap:Q", title="A longer than B by … characters"),
+            y=alt.Y(
+                "winner:N",
+                sort=list(OUTCOMES),
+                title=None,
+                scale=alt.Scale(domain=list(OUTCOMES)),
+            ),
+            color=_scale("winner:N", 1),
+            shape=_scale("winner:N", 0),
+            tooltip=["case:N", "gap:Q", "winner:N"],
+        )
+    )
+    return _styled(chart, width, 130)
+
+
+def flips_by_case(duel: Duel, standing: Standing, *, width: int = 0) -> alt.Chart:
+    """Each case in the order of the suite: who won, or that the winner changed with the order."""
+    import altair as alt
+
+    many = duel.plan.repeats > 1
+    frame = [
+        {
+            "case": visible_controls(f"{v.case_id}#{v.repeat}" if many else v.case_id),
+            "outcome": _outcome(v.winner, v.reason),
+        }
+        for v in standing.verdicts[:200]
+    ]
+    order = [row["case"] for row in frame]
+    chart = (
+        alt.Chart(alt.Data(values=frame))
+        .mark_point(filled=True, size=110, opacity=1)
+        .encode(
+            x=alt.X(
+                "case:N", sort=order, title=None, axis=alt.Axis(labelAngle=-60, labelOverlap=True)
+            ),
+            y=alt.Y("outcome:N", sort=list(OUTCOMES), title=None, scale=_all_outcomes()),
+            color=_scale("outcome:N", 1),
+            shape=_scale("outcome:N", 0),
+            tooltip=["case:N", "outcome:N"],
+        )
+    )
+    return _styled(chart, width or max(240, 18 * len(frame)), 130)
+
+
+def _outcome(winner: str | None, reason: str) -> str:
+    if winner is None:
+        return "unread"
+    if reason == "tie_flip":
+        return "flip"
+    return {"a": "A", "b": "B"}.get(winner, "tie")
+
+
+def _rate(name: str, rate: Interval) -> dict[str, Any]:
+    return {
+        "label": f"{visible_controls(name)} (n = {rate.n_cases})",
+        "estimate": _number(rate.estimate),
+        "low": _number(rate.ci_low),
+        "high": _number(rate.ci_high),
+        "n": rate.n_cases,
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 6)
+
+
+def _all_outcomes() -> Any:
+    import altair as alt
+
+    return alt.Scale(domain=list(OUTCOMES))
+
+
+def _scale(field: str, part: int) -> Any:
+    import altair as alt
+
+    scale = alt.Scale(domain=list(OUTCOMES), range=[look[part] for look in OUTCOMES.values()])
+    kind = alt.Color if part else alt.Shape
+    return kind(field, scale=scale, legend=None)
+
+
+def _styled(chart: Any, width: int, height: int) -> Any:
+    return (
+        chart.properties(width=width, height=height)
+        .configure_view(stroke=None)
+        .configure_axis(grid=True, gridColor="#e5e5e5", domain=False, labelFontSize=12)
+    )

@@ -1,0 +1,393 @@
+"""Which draft is better, and would I agree? Two runs, prompts or folders of drafts side by side."""
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="full", app_title="evalkit · compare")
+
+with app.setup(hide_code=True):
+    import sys
+
+    import marimo as mo
+
+    from evalkit import params as flags
+    from evalkit.report import duel_charts, duel_html, duel_text, fragments
+    from evalkit.report.progress import console_progress
+    from evalkit.runs.duel_desk import FILTERS, DuelChoices, DuelDesk, exit_status, filtered
+    from evalkit.runs.duel_labels import VIEWS
+    from evalkit.runs.duel_standing import judges_together, standings
+
+    if not mo.running_in_notebook():
+        sys.excepthook = flags.script_excepthook
+
+
+@app.function(hide_code=True)
+def sentence(text, kind="warn"):
+    """One sentence in place; the rest of the page stays usable."""
+    return mo.callout(mo.plain_text(text), kind=kind)
+
+
+@app.function(hide_code=True)
+def html(*parts):
+    """Fragments that `evalkit.report` made; they are escaped there."""
+    return mo.Html(fragments.STYLE + duel_html.STYLE + "".join(parts))
+
+
+@app.cell(hide_code=True)
+def config():
+    params = flags.parse(flags.CompareParams, sys.argv[1:], interactive=mo.running_in_notebook())
+    return (params,)
+
+
+@app.cell(hide_code=True)
+def open_desk(params):
+    desk = DuelDesk(params.out, strict=not params.interactive)
+    suites = desk.suites(params.suite)
+    return desk, suites
+
+
+@app.cell(hide_code=True)
+def signals():
+    get_round, set_round = mo.state(0)  # grows when a comparison starts or ends
+    get_votes, set_votes = mo.state(0)  # grows with each verdict of a person
+    get_place, set_place = mo.state(0)  # which of the filtered pairs lies on the desk
+    return get_place, get_round, get_votes, set_place, set_round, set_votes
+
+
+@app.cell(hide_code=True)
+def intro():
+    mo.md("""
+    # Which draft is better, and would I agree?
+
+    Choose two sides in the sidebar: a prompt, an earlier run, the frozen baseline or a folder of
+    drafts. A judge compares them case by case in both orders; you read the pairs and say, without
+    knowing which side is which, whether you agree. Nothing is asked of a model before the green
+    button is pressed; it says what it will cost.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def choose_suite(suites):
+    suite_choice = mo.ui.dropdown(suites, value=next(iter(suites)), label="suite", full_width=True)
+    return (suite_choice,)
+
+
+@app.cell(hide_code=True)
+def open_suite(desk, suite_choice):
+    suite = desk.open(suite_choice.value)
+    mo.stop(suite is None, mo.vstack([suite_choice, sentence(desk.problem)]))
+    return (suite,)
+
+
+@app.cell(hide_code=True)
+def choose_sides(desk, params, suite):
+    _sides = {
+        letter: desk.sides(suite, given) for letter, given in (("A", params.a), ("B", params.b))
+    }
+    _first = {"A": params.a, "B": params.b or next(iter([*_sides["B"]][1:]), None)}
+    side_choice = mo.ui.dictionary(
+        {
+            letter: mo.ui.dropdown(
+                options,
+                value=_first[letter] or next(iter(options), None),
+                label=letter,
+                full_width=True,
+            )
+            for letter, options in _sides.items()
+        }
+    )
+    return (side_choice,)
+
+
+@app.cell(hide_code=True)
+def choose_rest(desk, params, suite):
+    _judges = desk.judges(suite, params.judge)
+    controls = mo.ui.dictionary(
+        {
+            "judge": mo.ui.dropdown(
+                _judges, value=next(iter(_judges), None), label="judge", full_width=True
+            ),
+            "model": mo.ui.text(params.model, label="model of the judge", full_width=True),
+            "sample": mo.ui.number(
+                1, max(len(suite.cases), params.sample), value=params.sample, label="sample"
+            ),
+            "repeats": mo.ui.number(1, 50, value=params.repeats, label="repeats"),
+            "seed": mo.ui.number(0, value=params.seed, label="seed"),
+            "one_order": mo.ui.checkbox(params.one_order, label="one order only (exploratory)"),
+        }
+    )
+    return (controls,)
+
+
+@app.cell(hide_code=True)
+def choose_person(params):
+    person = mo.ui.text(params.annotator, label="your name, for verdicts", full_width=True)
+    return (person,)
+
+
+@app.cell(hide_code=True)
+def sidebar(controls, person, side_choice, suite_choice):
+    mo.sidebar(
+        mo.vstack([suite_choice, *side_choice.values(), *controls.values(), person], gap=0.8),
+        width="20rem",
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def planned(controls, desk, params, side_choice, suite):
+    choices = DuelChoices(
+        a=side_choice["A"].value if params.interactive else params.a,
+        b=side_choice["B"].value if params.interactive else params.b,
+        max_cost_usd=params.max_cost,
+        **controls.value,
+    )
+    plan = desk.plan(suite, choices)
+    mo.stop(plan is None, sentence(desk.problem))
+    return choices, plan
+
+
+@app.cell(hide_code=True)
+def priced(desk, get_round, plan):
+    get_round()
+    price = desk.price(plan)
+    mo.stop(price is None, sentence(desk.problem))
+    return (price,)
+
+
+@app.cell(hide_code=True)
+def buttons(choices, desk, plan, price, set_round):
+    def _run(_):
+        desk.start(plan, choices)
+        set_round(lambda n: n + 1)
+
+    actions = mo.ui.array(
+        [
+            mo.ui.button(label=price.label, on_click=_run, kind="success"),
+            mo.ui.button(label="Stop", on_click=lambda _: desk.job.stop(), kind="danger"),
+        ]
+    )
+    return (actions,)
+
+
+@app.cell(hide_code=True)
+def where(actions, plan):
+    _notes = [sentence(note, "info") for note in plan.notes]
+    mo.vstack([html(duel_html.plan_line(plan)), *_notes, actions.hstack(justify="start")])
+    return
+
+
+@app.cell(hide_code=True)
+def clock(desk, get_round):
+    get_round()
+    ticking = mo.ui.refresh(default_interval="1s") if desk.job.running else None
+    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking else None
+    return (ticking,)
+
+
+@app.cell(hide_code=True)
+def watch(desk, get_round, set_round, ticking):
+    _ = ticking.value if ticking else None
+    if get_round() and not desk.job.running and ticking is not None:
+        set_round(lambda n: n + 1)  # it ended: price, results and the clock are drawn again
+    mo.plain_text(desk.job.line) if desk.job.state != "failed" else sentence(desk.job.line)
+    return
+
+
+@app.cell(hide_code=True)
+async def run_as_script(choices, desk, params, plan):
+    scripted = await page_run(desk, plan, choices) if params.auto else None
+    return (scripted,)
+
+
+@app.function(hide_code=True)
+async def page_run(desk, plan, choices):
+    """The comparison of a script: its progress goes to stderr."""
+    with console_progress(0, "comparing") as progress:
+        return await desk.run(plan, choices, progress)
+
+
+@app.cell(hide_code=True)
+def result(desk, get_round, scripted):
+    get_round()
+    duel = scripted or desk.job.outcome
+    mo.stop(duel is None, mo.md("*Nothing compared yet. Press the green button above.*"))
+    return (duel,)
+
+
+@app.cell(hide_code=True)
+def counted(desk, duel, get_votes):
+    get_votes()
+    people = desk.people(duel)
+    found = standings(duel, people)
+    together = judges_together(duel, found)
+    return found, people, together
+
+
+@app.cell(hide_code=True)
+def written(desk, duel, found, people):
+    rows_file = desk.write(duel, found, people)
+    return (rows_file,)
+
+
+@app.cell(hide_code=True)
+def verdict(duel, found, params, together):
+    mo.stop(not params.interactive)
+    html(duel_html.verdict_html(duel, found, together))
+    return
+
+
+@app.cell(hide_code=True)
+def charted(duel, found, params):
+    mo.stop(not params.interactive)
+    _main = found[0]
+    _left = [mo.md("**Preference** by stratum"), duel_charts.preference_by_stratum(_main)]
+    _right = [mo.md("**Length** against preference"), duel_charts.length_and_preference(_main)]
+    _below = [
+        mo.md("**Flips** by case: ▲ A · ▼ B · ● tie · ◆ flipped with the order · ✚ unread"),
+        duel_charts.flips_by_case(duel, _main),
+    ]
+    mo.vstack(
+        [
+            mo.hstack([mo.vstack(_left), mo.vstack(_right)], widths="equal", gap=2, wrap=True),
+            mo.vstack(_below),
+        ],
+        gap=1,
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def all_judges(duel, found, params):
+    mo.stop(not params.interactive)
+    mo.vstack(
+        [mo.md("**Judges**, the trivial ones beside"), html(duel_html.judges_html(duel, found))]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def filters(params, person, set_place):
+    mo.stop(not params.interactive)
+    only = mo.ui.radio(list(FILTERS), value="all", inline=True, on_change=lambda _: set_place(0))
+    view = mo.ui.radio(
+        list(VIEWS), value="blind" if person.value.strip() else "open", inline=True, label="view"
+    )
+    return only, view
+
+
+@app.cell(hide_code=True)
+def shelf(duel, found, only):
+    pairs = filtered(found[0], only.value, duel.keys)
+    return (pairs,)
+
+
+@app.cell(hide_code=True)
+def pager(get_place, pairs, set_place):
+    def _go(step):
+        return lambda _: set_place(lambda n: max(0, min(n + step, len(pairs) - 1)))
+
+    at = min(get_place(), len(pairs) - 1)
+    turn = mo.ui.array(
+        [
+            mo.ui.button(
+                label="← previous", on_click=_go(-1), keyboard_shortcut="ArrowLeft", disabled=at < 1
+            ),
+            mo.ui.button(
+                label="next →",
+                on_click=_go(1),
+                keyboard_shortcut="ArrowRight",
+                disabled=at + 1 >= len(pairs),
+            ),
+        ]
+    )
+    return at, turn
+
+
+@app.cell(hide_code=True)
+def choose_pair(only, pairs, turn, view):
+    mo.vstack(
+        [
+            mo.md("**Pairs**"),
+            mo.hstack([only, view], justify="space-between", wrap=True),
+            turn.hstack(justify="start"),
+        ]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def one_pair(at, desk, duel, get_votes, pairs, people, person, view):
+    get_votes()
+    mo.stop(not pairs, mo.md("*No pair here. Choose another filter.*"))
+    key = pairs[at]
+    ballot = desk.ballot(duel.plan.suite, person.value)
+    _match = duel.pair(key)[0]
+    _given = ballot.given(_match)
+    _laid = ballot.see(_match, "verdicts" if _given and view.value == "blind" else view.value)
+    _place = f"{at + 1} of {len(pairs)}"
+    html(
+        duel_html.pair_html(
+            duel, key, _laid, place=_place, given=_given, people=people.all.get(key, "")
+        )
+    )
+    return ballot, key
+
+
+@app.cell(hide_code=True)
+def vote_buttons(ballot, desk, duel, key, set_votes):
+    def _press(choice):
+        def _act(_):
+            desk.vote(ballot, duel, key, choice)
+            set_votes(lambda n: n + 1)
+
+        return _act
+
+    votes = mo.ui.array(
+        [
+            mo.ui.button(
+                label=f"{name} ({key_name})", on_click=_press(choice), keyboard_shortcut=key_name
+            )
+            for name, choice, key_name in (
+                ("left", "left", "1"),
+                ("tie", "tie", "2"),
+                ("right", "right", "3"),
+                ("undo", "undo", "u"),
+            )
+        ]
+    )
+    return (votes,)
+
+
+@app.cell(hide_code=True)
+def my_verdict(desk, get_votes, person, view, votes):
+    get_votes()
+    _how = (
+        "Choose the view *blind*, read both drafts, then press 1, 2 or 3. Sides are shuffled and "
+        "names are masked; the line goes to `labels/compared_pairs.jsonl` of the suite."
+    )
+    _said = [mo.plain_text(desk.said)] if desk.said else []
+    _hint = [] if person.value.strip() and view.value != "open" else [mo.md(_how)]
+    mo.vstack([mo.md("**My verdict, blind**"), votes.hstack(justify="start"), *_said, *_hint])
+    return
+
+
+@app.cell(hide_code=True)
+def report(duel, found, params, rows_file, together):
+    if not params.interactive:
+        _open = f"marimo edit notebooks/compare.py -- --a {params.a} --b {params.b}"
+        print(duel_text.duel_text(duel, found, together=together, written=rows_file, cockpit=_open))
+    reported = not params.interactive
+    return (reported,)
+
+
+@app.cell(hide_code=True)
+def end(duel, reported):
+    if reported and exit_status(duel):
+        sys.exit(exit_status(duel))
+    return
+
+
+if __name__ == "__main__":
+    app.run()
