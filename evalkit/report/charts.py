@@ -6,9 +6,8 @@ ids and numbers: what a chart shows of a model's text would otherwise be fetched
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalkit.report.safe import visible_controls
@@ -59,7 +58,9 @@ def rates(summary: Summary, baseline: Summary | None = None, *, width: int = 520
                 x="baseline:Q"
             )
         )
-    return _styled(alt.layer(*layers), width, 22 * len(frame) + 10)
+    return _styled(
+        alt.layer(*layers), width, 22 * len(frame) + 10, (str(row["label"]) for row in frame)
+    )
 
 
 def deltas(changes: Mapping[str, Interval], *, width: int = 520) -> alt.Chart:
@@ -89,7 +90,12 @@ def deltas(changes: Mapping[str, Interval], *, width: int = 520) -> alt.Chart:
     dots = base.mark_point(filled=True, size=70, opacity=1, color=COLOURS["now"]).encode(
         x=x, tooltip=["label:N", "change:Q", "low:Q", "high:Q", "n:Q"]
     )
-    return _styled(alt.layer(zero, bars, dots), width, 22 * len(frame) + 10)
+    return _styled(
+        alt.layer(zero, bars, dots),
+        width,
+        22 * len(frame) + 10,
+        (str(row["label"]) for row in frame),
+    )
 
 
 def confusion(
@@ -141,14 +147,17 @@ def spans(
     dots = base.mark_point(filled=True, size=70, opacity=1, color=COLOURS["now"]).encode(
         x=x, tooltip=["label:N", "low:Q", "middle:Q", "high:Q"]
     )
-    return _styled(alt.layer(lines, dots), width, 22 * len(frame) + 10)
+    return _styled(
+        alt.layer(lines, dots), width, 22 * len(frame) + 10, (str(row["label"]) for row in frame)
+    )
 
 
 def svg(chart: alt.Chart) -> str:
     """The chart as an SVG text, drawn without a browser and without the network."""
-    buffer = io.StringIO()
-    chart.properties(background="transparent").save(buffer, format="svg")
-    return buffer.getvalue()
+    import vl_convert
+
+    drawn = chart.properties(background="transparent").to_dict(validate=False)
+    return vl_convert.vegalite_to_svg(drawn)
 
 
 def warm_up() -> None:
@@ -197,9 +206,12 @@ def _rate_frame(summary: Summary, baseline: Summary | None) -> list[dict[str, An
     return frame
 
 
-def _styled(chart: Any, width: int, height: int) -> Any:
+def _styled(chart: Any, width: int, height: int, labels: Iterable[str] = ()) -> Any:
+    # A reader's own fonts may be wider than the ones the labels were measured with.
+    room = round(0.9 * min(40, max(map(len, labels), default=0)))
+    padding = {"left": 5 + room, "right": 12, "top": 5, "bottom": 5}
     return (
-        chart.properties(width=width, height=height)
+        chart.properties(width=width, height=height, padding=padding)
         .configure_view(stroke=None)
         .configure_axis(grid=True, gridColor="#e5e5e5", domain=False, labelFontSize=12)
     )

@@ -11,6 +11,7 @@ import base64
 import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,10 +45,11 @@ PAGE = 200  # cases that the script lists at once
 TONES = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "some", "BROKEN": "bad"}
 STATES = (
     ("f", "failed"),
-    ("w", "changed: worse"),
-    ("b", "changed: better"),
-    ("x", "flipped: passed on one side only"),
-    ("o", "flipped: the judge changed with the order"),
+    ("c", "changed"),
+    ("w", "changed for the worse"),
+    ("b", "changed for the better"),
+    ("x", "flipped: pass and fail"),
+    ("o", "flipped with the order"),
     ("u", "repeats disagree"),
     ("g", "not measured"),
 )
@@ -100,7 +102,7 @@ def build_page(
     drawing = threading.Thread(target=charts.warm_up)  # the renderer starts while rows are read
     drawing.start()
     manifest = run.manifest
-    summary = run.summary()
+    summary = _in_order(run.summary(), suite)
     before = baseline.summary() if baseline else None
     comparison = compare_runs(run, baseline, suite=suite) if baseline else None
     licences = tuple(licences) or tuple(_licences(suite, manifest))
@@ -143,7 +145,7 @@ def build_page(
         "ruled": gate is not None,
         "tones": {**TONES, "shown": "gap", "not compared": "gap", "": "gap"},
         "compared": baseline is not None,
-        "stratified": any(c.strata for c in ruled),
+        "beside": any(c.beside for c in ruled),
         "figures": pictures,
         "differences": comparison.pins.differences if comparison else (),
         "moves": moved,
@@ -220,6 +222,13 @@ def _policy(style: str, script: str) -> str:
     )
 
 
+def _in_order(summary: Summary, suite: Suite) -> Summary:
+    """Criteria as the suite lists them, whatever order the manifest was written in."""
+    order = {criterion.name: i for i, criterion in enumerate(suite.criteria)}
+    listed = sorted(summary.criteria, key=lambda c: order.get(c.name, len(order)))
+    return replace(summary, criteria=tuple(listed))
+
+
 def _cases(views: Sequence[CaseView], strata: Sequence[str], data: str) -> str:
     where = f"; the whole is in the suite's cases and in {data}." if data else "."
     return (
@@ -248,12 +257,11 @@ def _verdict(gate: GateResult | None, summary: Summary) -> dict[str, str]:
             "the rates below are a look, not a decision."
         )
         return {"word": "Not a decision", "tone": "gap", "sentence": sentence}
-    word = gate.decision.value
-    mark = page_overview.MARKS[word]
+    word = f"{gate.decision.value} ({gate.strictness.value})"
     return {
-        "word": f"{mark} {word} ({gate.strictness.value})",
-        "tone": TONES[word],
-        "sentence": gate.sentence,
+        "word": f"{page_overview.MARKS[gate.decision.value]} {word}",
+        "tone": TONES[gate.decision.value],
+        "sentence": gate.sentence.removeprefix(f"{word}: "),
     }
 
 

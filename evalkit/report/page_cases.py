@@ -80,9 +80,9 @@ class RowView:
 class CaseView:
     """One case: its line in the list, and what opens below it.
 
-    `marks` are tokens for the filters: a letter for what is so (`f` failed, `w` worse, `b` better,
-    `x` passed on one side only, `o` flipped with the order, `u` repeats disagree, `g` not
-    measured, `a` applies) and the number of the criterion.
+    `marks` are tokens for the filters: a letter for what is so (`f` failed, `c` changed, `w` worse,
+    `b` better, `x` passed on one side only, `o` flipped with the order, `u` repeats disagree, `g`
+    not measured, `a` applies) and the number of the criterion.
     """
 
     id: str
@@ -214,6 +214,7 @@ class _Maker:
                 "f": any(v < 1.0 for v in values),
                 "g": any(s.status in _GAPS for s in scores),
                 "u": len(values) > 1,
+                "c": name in moved,
                 "w": moved.get(name, 0.0) < 0,
                 "b": moved.get(name, 0.0) > 0,
                 "x": bool(values and was) and (values == {1.0}) != (was == {1.0}),
@@ -346,7 +347,11 @@ def _value(score: Score) -> str:
 
 
 def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+    """A value as text: JSON on one line, or on several where it is long."""
+    if isinstance(value, str):
+        return value
+    line = json.dumps(value, ensure_ascii=False)
+    return line if len(line) < 80 else json.dumps(value, ensure_ascii=False, indent=1)
 
 
 def _rendered(prompt: Prompt | None, case: Case, sha: str) -> str | None:

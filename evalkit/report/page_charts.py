@@ -62,11 +62,11 @@ def _rates(summary: Summary, before: Summary | None, ruled: Sequence[Criterion])
         for c in ruled
         for row in [
             (c.name, c.rate, c.floor, c.before),
-            *((f"{c.name} · {name}", rate, "", was) for name, rate, was in c.strata),
+            *((f"· {name}", rate, "", was) for name, rate, was in c.strata),
         ]
     ]
     return _figure(
-        "Rates",
+        "Rates, and by stratum",
         "Each criterion's rate as a dot with its 95 % interval, the floor as a bar"
         + (" and the baseline as a diamond." if before else "."),
         charts.rates(summary, before),
@@ -77,21 +77,22 @@ def _rates(summary: Summary, before: Summary | None, ruled: Sequence[Criterion])
 
 def _deltas(summary: Summary, comparison: RunComparison) -> Figure:
     spans = {c.name: c.score_range[1] - c.score_range[0] for c in summary.criteria}
+    changes = {name: comparison.changes[name] for name in spans if name in comparison.changes}
     rows = [
         (
             name,
             change_text(found.interval.estimate, spans[name]),
             f"{change_text(found.interval.ci_low, spans[name])} to "
-            f"{change_text(found.interval.ci_high, spans[name])}",
+            f"{change_text(found.interval.ci_high, spans[name])}".replace(" points", ""),
             str(found.interval.n_cases),
         )
-        for name, found in comparison.changes.items()
+        for name, found in changes.items()
         if found.interval.defined
     ]
     return _figure(
         "Change against the baseline",
         "Each criterion's mean change, case by case, with its 95 % interval around zero.",
-        charts.deltas({name: found.interval for name, found in comparison.changes.items()}),
+        charts.deltas({name: found.interval for name, found in changes.items()}),
         ("criterion", "change", "95 % interval", "cases in both"),
         rows,
     )

@@ -100,13 +100,17 @@ def _change(
     relative = ruling.relative if ruling else None
     if relative is not None and relative.interval.defined:
         change = change_text(relative.interval.estimate, span)
-        return f"{change} (at worst {change_text(relative.lower, span)})"
+        return f"{change} (at worst {_bare(relative.lower, span)})"
     moved = comparison.changes.get(name) if comparison else None
     if moved is None or not moved.interval.defined:
         return ""
     low, high = moved.interval.ci_low, moved.interval.ci_high
-    ends = f"{change_text(low, span)} to {change_text(high, span)}"
+    ends = f"{_bare(low, span)} to {_bare(high, span)}"
     return f"{change_text(moved.interval.estimate, span)} ({ends})"
+
+
+def _bare(change: float, span: float) -> str:
+    return change_text(change, span).removesuffix(" points")
 
 
 def _sentences(
@@ -120,7 +124,7 @@ def _sentences(
         yield ruling.sentence
     elif measured is not None:
         yield rate_sentence(measured.rate, span=span)
-    if comparison is not None:
+    if comparison is not None and (ruling is None or ruling.relative is None):
         if name in comparison.sentences:
             yield f"against the baseline: {comparison.sentences[name]}"
         elif why := comparison.pins.why_not(name):

@@ -10,7 +10,9 @@ from evalkit.report.safe import esc
 
 __all__ = ["Piece", "diff_html", "diff_pieces", "line_changes", "unified_html"]
 
-_TOKEN = re.compile(r"\s+|[\w'’-]+|[^\w\s]", re.UNICODE)
+# A word with the blanks behind it: as tokens of their own, blanks would match each other by the
+# hundred, and the matcher's time grows with the square of that.
+_TOKEN = re.compile(r"[\w'’-]+\s*|[^\w\s]\s*|\s+", re.UNICODE)
 _MOST_TOKENS = 6_000  # SequenceMatcher is quadratic at worst; longer texts are compared by line
 
 
@@ -55,16 +57,22 @@ def diff_html(a: str, b: str, *, blind: bool = False) -> tuple[str, str]:
                 side.append(esc(piece.text))
         else:
             tag = marks[piece.side]
-            sides[piece.side].append(f"<{tag}>{esc(piece.text)}</{tag}>")
+            sides[piece.side].append(_marked(piece.text, tag))
     left, right = (f'<pre class="ek-block">{"".join(side)}</pre>' for side in sides.values())
     return left, right
+
+
+def _marked(text: str, tag: str) -> str:
+    """A change, without the blanks behind it unless it is nothing but blanks."""
+    words = text.rstrip() or text
+    return f"<{tag}>{esc(words)}</{tag}>{esc(text[len(words) :])}"
 
 
 def unified_html(a: str, b: str) -> str:
     """One block: what went is struck out, what came is marked, in reading order."""
     tags = {"a": "del", "b": "ins"}
     parts = [
-        esc(p.text) if p.side == "same" else f"<{tags[p.side]}>{esc(p.text)}</{tags[p.side]}>"
+        esc(p.text) if p.side == "same" else _marked(p.text, tags[p.side])
         for p in diff_pieces(a, b)
     ]
     return f'<pre class="ek-block">{"".join(parts)}</pre>'

@@ -100,7 +100,7 @@
     show();
   });
   window.addEventListener("hashchange", open);
-  bar.hidden = false;
+  bar.hidden = get("help").hidden = false;
   show();
   open();
 
