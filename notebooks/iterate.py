@@ -116,7 +116,12 @@ def sidebar(controls, prompt_choice, suite_choice):
 
 @app.cell(hide_code=True)
 def choices_of(controls, params):
-    choices = Choices(**controls.value, max_cost_usd=params.max_cost)
+    choices = Choices(
+        **controls.value,
+        max_cost_usd=params.max_cost,
+        engine=params.engine,
+        scheduler=params.scheduler,
+    )
     return (choices,)
 
 

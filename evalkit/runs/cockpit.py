@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalkit.cases.growth import add_case
 from evalkit.cases.sample import Allocation
 from evalkit.cases.suite import Suite
 from evalkit.errors import PromptError, UsageError
@@ -24,6 +23,7 @@ from evalkit.prompts import (
 from evalkit.records import Case
 from evalkit.runs.baseline import baseline_path, freeze, load_baseline, replies_of
 from evalkit.runs.desk import Desk
+from evalkit.runs.engines import engine_of
 from evalkit.runs.execute import Progress, execute
 from evalkit.runs.git import git_state
 from evalkit.runs.job import Job
@@ -64,6 +64,8 @@ class Choices:
     judges: bool = False
     fresh: bool = False
     max_cost_usd: float = 0.0
+    engine: str = "local"
+    scheduler: str = ""
 
 
 class Cockpit(Desk):
@@ -177,6 +179,7 @@ class Cockpit(Desk):
                 runs=self.bench.runs,
                 baseline=replies_of(baseline),
                 progress=progress,
+                engine=engine_of(choices.engine, choices.scheduler),
             )
 
     def start(self, plan: Plan, choices: Choices, baseline: Run | None) -> bool:
@@ -190,20 +193,6 @@ class Cockpit(Desk):
         low = failed_floors(run)
         path = self.baseline_file(suite)
         return self.attempt(lambda: freeze(run, path, allow_dirty=allow_dirty, failed_floors=low))
-
-    def add_to_golden(self, suite: Suite, case: Case, why: str) -> Case | None:
-        """Append a case like this one to the golden set, with the reason why."""
-        return self.attempt(
-            lambda: add_case(
-                suite,
-                stratum=case.stratum,
-                inputs=case.inputs,
-                context=case.context,
-                expected=case.expected,
-                tags=case.tags,
-                why=why,
-            )
-        )
 
 
 def failed_floors(run: Run) -> tuple[str, ...]:

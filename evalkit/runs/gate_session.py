@@ -14,6 +14,7 @@ from evalkit.models.client import CallEvent
 from evalkit.models.endpoints import Endpoints
 from evalkit.runs.baseline import baseline_path, load_baseline, replies_of
 from evalkit.runs.early_stop import early_stop_for
+from evalkit.runs.engines import engine_of
 from evalkit.runs.execute import Progress, execute, manifest_of
 from evalkit.runs.gate import decide
 from evalkit.runs.gate_criterion import licences_of
@@ -52,6 +53,7 @@ class GateOptions:
     deadline: float = 0.0
     out: str = "exports"
     engine: str = "local"
+    scheduler: str = ""
 
     @classmethod
     def of(cls, params: Any) -> GateOptions:
@@ -72,11 +74,6 @@ class GateSession:
     """One gate, from its options to its verdict; everything is read when first needed."""
 
     def __init__(self, options: GateOptions, endpoints: Endpoints | None = None) -> None:
-        if options.engine != "local":
-            raise UsageError(
-                "the gate runs in one process. Run on many machines with iterate.py --engine "
-                f"{options.engine}, then gate the recorded replies."
-            )
         self.options = options
         self.bench = Workbench(options.out, endpoints)
         self.strictness = Strictness(options.strictness)
@@ -220,6 +217,7 @@ class GateSession:
                 baseline=replies_of(baseline),
                 progress=progress,
                 early=early,
+                engine=engine_of(self.options.engine, self.options.scheduler),
             )
         result = decide(
             run,

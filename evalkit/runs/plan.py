@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,13 @@ class Plan:
         """The hash of who measures each criterion."""
         hashes = {name: scorer_hash(scorer) for name, scorer in self.scorers.items()}
         return hashes | {name: judge.hash for name, judge in self.judged.items()}
+
+    def without_cases(self) -> Plan:
+        """The same plan, without its cases and without need of the suite's folder: to travel."""
+        suite, sample = replace(self.suite, cases=()), replace(self.sample, cases=())
+        bare = replace(self, suite=suite, sample=sample)
+        bare.__dict__.update(schema=self.schema, by=self.by)  # cached properties, already known
+        return bare
 
     @cached_property
     def fingerprint(self) -> str:
