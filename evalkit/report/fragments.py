@@ -33,7 +33,7 @@ STYLE = """<style>
 .ek-block{white-space:pre-wrap;overflow-wrap:anywhere;min-width:0;margin:.25rem 0;
  padding:.6rem .7rem;
  background:#f7f7f5;border:1px solid #e4e4e0;border-radius:4px;font:13px/1.5 ui-monospace,monospace;
- max-height:28rem;overflow:auto;color:#1a1a1a}
+ max-height:28rem;overflow:auto;color:#1a1a1a;unicode-bidi:plaintext;text-align:start}
 .ek-block del{background:#fde7df;color:#7a2a00}
 .ek-block ins{background:#dff3ea;color:#00543b;text-decoration:none;border-bottom:2px solid #009e73}
 .ek-block mark{background:#fff1b8;color:#111;border-bottom:2px solid #b58900}

@@ -18,20 +18,50 @@ __all__ = [
     "esc",
     "json_island",
     "marked_html",
+    "pre_html",
     "table_html",
     "terminal_text",
     "visible_controls",
 ]
 
-# Control and format characters that a reader would not see: shown as a symbol instead.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+# Characters that a reader would not see, that turn text around, or that carry hidden text: shown as
+# a symbol instead. Joiners inside an emoji or between letters that join stay what they are.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e01ef]"
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_JOINED = re.compile(
+    "[\u0600-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f\u1780-\u18aa\ufb50-\ufeff]"
+)
+_PICTURE = re.compile("[\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]")
+_FLAG = re.compile("\U0001f3f4[\U000e0061-\U000e007a]{3,6}\U000e007f")
 
 
 def visible_controls(text: object) -> str:
     """Invisible and direction-changing characters as `⟨U+202E⟩`, lone surrogates as U+FFFD."""
     cleaned = _SURROGATE.sub("\ufffd", str(text)).replace("\r\n", "\n")
-    return _CONTROL.sub(lambda found: f"⟨U+{ord(found.group()):04X}⟩", cleaned)
+    return _CONTROL.sub(_shown, cleaned)
+
+
+def _shown(found: re.Match[str]) -> str:
+    character, text, at = found.group(), found.string, found.start()
+    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    if character in "\u200c\u200d":
+        joins = (_JOINED, _PICTURE) if character == "\u200d" else (_JOINED,)
+        if any(kind.match(before) and kind.match(after) for kind in joins):
+            return character
+    elif character > "\U000dffff" and _in_flag(text, at):
+        return character
+    return f"⟨U+{ord(character):04X}⟩"
+
+
+def _in_flag(text: str, at: int) -> bool:
+    """Whether a tag character belongs to the flag of a region, such as Scotland's."""
+    start = text.rfind("\U0001f3f4", max(0, at - 7), at)
+    flag = _FLAG.match(text, start) if start >= 0 else None
+    return flag is not None and flag.end() > at
 
 
 def esc(text: object) -> str:
@@ -42,7 +72,14 @@ def esc(text: object) -> str:
 def block_html(text: object, title: str = "") -> str:
     """A titled, wrapped block of preformatted text."""
     head = f'<div class="ek-title">{esc(title)}</div>' if title else ""
-    return f'{head}<pre class="ek-block">{esc(text)}</pre>'
+    return f"{head}{pre_html(esc(text))}"
+
+
+def pre_html(inner: str) -> str:
+    """A block of markup made here: `inner` is escaped already."""
+    # A browser drops one line break behind the tag, so a text that begins with one gets another.
+    lead = "\n" if inner.startswith("\n") else ""
+    return f'<pre class="ek-block" dir="auto">{lead}{inner}</pre>'
 
 
 def marked_html(text: str, findings: Iterable[Finding]) -> str:
@@ -61,7 +98,7 @@ def marked_html(text: str, findings: Iterable[Finding]) -> str:
         parts.append(f'<mark title="{esc(message)}">{esc(text[start:end])}</mark>')
         at = end
     parts.append(esc(text[at:]))
-    return f'<pre class="ek-block">{"".join(parts)}</pre>'
+    return pre_html("".join(parts))
 
 
 def table_html(head: Sequence[object], rows: Iterable[Sequence[object]], caption: str = "") -> str:

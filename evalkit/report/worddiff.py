@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from evalkit.report.safe import esc
+from evalkit.report.safe import esc, pre_html
 
 __all__ = ["Piece", "diff_html", "diff_pieces", "line_changes", "unified_html"]
 
@@ -58,7 +58,7 @@ def diff_html(a: str, b: str, *, blind: bool = False) -> tuple[str, str]:
         else:
             tag = marks[piece.side]
             sides[piece.side].append(_marked(piece.text, tag))
-    left, right = (f'<pre class="ek-block">{"".join(side)}</pre>' for side in sides.values())
+    left, right = (pre_html("".join(side)) for side in sides.values())
     return left, right
 
 
@@ -75,7 +75,7 @@ def unified_html(a: str, b: str) -> str:
         esc(p.text) if p.side == "same" else _marked(p.text, tags[p.side])
         for p in diff_pieces(a, b)
     ]
-    return f'<pre class="ek-block">{"".join(parts)}</pre>'
+    return pre_html("".join(parts))
 
 
 def line_changes(a: str, b: str) -> tuple[int, int]:
