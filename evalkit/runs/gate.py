@@ -221,12 +221,7 @@ def _problems(run: Run, results: Sequence[CriterionResult]) -> tuple[str, ...]:
 def _looks(run: Run, results: Sequence[CriterionResult]) -> list[Look]:
     """What to open first: runs below the highest score where a criterion did not pass."""
     listed = bool(run.manifest.calls.get("missing"))  # named once already, call by call
-    wanted = {
-        r.name: r.rulings
-        for r in results
-        if r.gate
-        and r.word in (Decision.FAIL.value, Decision.BROKEN.value, Decision.UNDECIDED.value)
-    }
+    wanted = {r.name for r in results if r.gate and r.word in LOOK_AT}
     failed = {r.name for r in results if r.word == Decision.FAIL.value}
     order = {r.name: i for i, r in enumerate(sorted(results, key=lambda r: r.word != "FAIL"))}
     found = [

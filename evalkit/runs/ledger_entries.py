@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from evalkit.runs.gate_result import GateResult
+from evalkit.runs.git import git_state
 from evalkit.runs.ledger import LedgerEntry, append_entries
 from evalkit.runs.run import Run
 from evalkit.runs.summary import CriterionSummary
 
-__all__ = ["append_run", "entries_of"]
+__all__ = ["append_run", "append_scores", "entries_of"]
 
 
 def entries_of(run: Run, result: GateResult | None = None) -> list[LedgerEntry]:
@@ -38,6 +41,33 @@ def append_run(path: Path, run: Run, result: GateResult | None = None) -> int:
     entries = entries_of(run, result)
     append_entries(path, entries)
     return len(entries)
+
+
+def append_scores(path: Path, scores: Iterable[Mapping[str, Any]], root: Path) -> None:
+    """Append scores that tests of one's own recorded (name, score, threshold, n, test).
+
+    Raises:
+        LedgerError: If the file is not a ledger or cannot be written.
+    """
+    git, now = git_state(root), datetime.now(UTC).isoformat(timespec="seconds")
+    entries: list[LedgerEntry] = []
+    for found in scores:
+        score, floor = float(found["score"]), found["threshold"]
+        word = "shown" if floor is None else "pass" if score >= floor else "fail"
+        entries.append(
+            LedgerEntry(
+                date=now,
+                git_sha=git.sha[:12] + ("+dirty" if git.dirty else ""),
+                prompt_hash="",
+                metric=str(found["name"]),
+                name=str(found["test"]),
+                score=score,
+                threshold=math.nan if floor is None else float(floor),
+                passed=word,
+                n=int(found["n"]),
+            )
+        )
+    append_entries(path, entries)
 
 
 def _entry(

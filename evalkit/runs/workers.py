@@ -15,6 +15,7 @@ from evalkit.hashing import short_hash
 from evalkit.models.client import Client
 from evalkit.models.python_task import PythonTask, load_task
 from evalkit.models.recordings import HANDWRITTEN
+from evalkit.models.scripted import SCRIPTED
 from evalkit.records import Case, Reply, Request, Row
 from evalkit.runs.observe import observe
 from evalkit.runs.plan import Plan
@@ -35,7 +36,7 @@ class Work:
 
     `todo` is in the order of asking. `take` is given an observation's number and its row, in the
     order in which they finish; it raises `Settled` to end the work. `stopped` becomes the reason
-    why calls were no longer sent, `origin` "handwritten" when a reply was.
+    why calls were no longer sent, `origin` "handwritten" or "scripted" when a reply was.
     """
 
     plan: Plan
@@ -98,8 +99,9 @@ class _Runner:
                 error = str(missing)
             except BudgetReached as reached:
                 error = state.stopped = str(reached)
-        if reply is not None and any(HANDWRITTEN in warning for warning in reply.warnings):
-            state.origin = HANDWRITTEN
+        for origin in (HANDWRITTEN, SCRIPTED) if reply is not None and reply.warnings else ():
+            if any(warning.startswith(f"{origin}:") for warning in reply.warnings):
+                state.origin = origin
         return await observe(
             self.plan,
             case,
