@@ -10,6 +10,7 @@ from evalkit.judges.panel import Panel
 from evalkit.records import Row, Verdict
 from evalkit.report.duel_text import (
     HEAD,
+    LEGEND,
     against_lines,
     flips_line,
     headline,
@@ -38,7 +39,8 @@ STYLE = """<style>
 .ek-said{font-size:.95rem;margin:.2rem 0;color:#1a1a1a}
 .ek-said b{color:#111}
 .ek-side{font-weight:600;font-size:.95rem}
-.ek-lines{margin:.3rem 0 .3rem 1.1rem;font-size:.92rem;line-height:1.5;color:#333}
+.ek-lines{list-style:disc;margin:.3rem 0 .3rem 1.3rem;padding:0;
+ font-size:.92rem;line-height:1.5;color:#333}
 .ek-result{font-size:1rem;margin:.5rem 0;padding:.4rem .6rem;background:#f1f1ee;border-radius:4px}
 @media (max-width:900px){.ek-drafts,.ek-orders{grid-template-columns:1fr}}
 </style>"""
@@ -95,15 +97,9 @@ def verdict_html(duel: Duel, found: Sequence[Standing], together: Panel | None =
 
 def judges_html(duel: Duel, found: Sequence[Standing]) -> str:
     """Every judge beside the trivial ones, and what was left out."""
-    note = (
-        "* asks a model; the others are rules that look at no substance, and a judge that does not "
-        "differ from them has shown nothing. both/flip/half: ties in both orders, by a flip, in "
-        "one order. first: share of verdicts for the draft shown first. vs scorers: pairs on which "
-        "the deterministic scorers name the other winner."
-    )
     return (
         table_html(HEAD, rows_of(found))
-        + f'<div class="ek-note">{esc(note)}</div>'
+        + f'<div class="ek-note">{esc(LEGEND)}</div>'
         + _list(left_out_lines(duel))
     )
 
@@ -201,11 +197,12 @@ def _order(order: str, verdict: Verdict, words: dict[str, str]) -> str:
     first, second = words[order[0]], words[order[1]]
     said = {"first": first, "second": second, "tie": "tie"}.get(verdict.label or "", "")
     said = f"prefers {said}" if said in (first, second) else said or "no readable verdict"
+    called = "" if first == "A" else " (as A)"
     text = verdict.justification or verdict.raw or verdict.reason
     flags = f" · {', '.join(verdict.flags)}" if verdict.flags else ""
     why = f'<div class="ek-note">{esc(verdict.reason)}</div>' if verdict.value is None else ""
     return (
-        f'<div><div class="ek-said">{esc(first)} shown first: <b>{esc(said)}</b>'
+        f'<div><div class="ek-said">{esc(first)} shown first{esc(called)}: <b>{esc(said)}</b>'
         f'<span class="ek-note">{esc(flags)}</span></div>{block_html(text)}{why}</div>'
     )
 

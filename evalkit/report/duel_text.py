@@ -16,6 +16,7 @@ from evalkit.stats.result import Interval
 
 __all__ = [
     "HEAD",
+    "LEGEND",
     "duel_text",
     "flips_line",
     "headline",
@@ -27,8 +28,8 @@ __all__ = [
 ]
 
 HEAD = (
-    *("judge", "A", "tie", "B", "A preferred (95 %)", "both/flip/half", "unread", "consistent"),
-    *("first", "vs scorers"),
+    *("judge", "A", "tie", "B", "A preferred", "ties b/f/h", "unread", "consistent", "first"),
+    "vs scorers",
 )
 REASONS = {
     "identical": "the same text",
@@ -197,7 +198,7 @@ def duel_text(
         f"{calls.get('recorded', 0)} recorded" + (f" · {money}" if calls.get("new") else ""),
     ]
     lines += wrapped(plan.notes)
-    lines += ["", text_table(HEAD, rows_of(found)), _LEGEND]
+    lines += ["", text_table(HEAD, rows_of(found)), *wrapped([LEGEND])]
     for standing in found[: len(duel.asked)]:
         lines += ["", *wrapped([f"{standing.judge.name}: {headline(standing)}"], first="")]
         lines += wrapped(trust_lines(standing))
@@ -219,10 +220,12 @@ def duel_text(
     return "\n".join(lines)
 
 
-_LEGEND = (
-    "* asks a model; the others are rules that look at no substance. both/flip/half: ties in both\n"
-    "orders, by a flip, in one order. consistent: same verdict in both orders. first: share of\n"
-    "verdicts for the draft shown first. vs scorers: contradicted by the deterministic scorers."
+LEGEND = (
+    "* asks a model; the others are rules that look at no substance, and a judge that does not "
+    "differ from them has shown nothing. A preferred: wins of A and half the ties, with its 95 % "
+    "interval. ties b/f/h: in both orders, by a flip of the winner with the order, in one order "
+    "(half). consistent: the same verdict in both orders. first: share of verdicts for the draft "
+    "shown first. vs scorers: pairs on which the deterministic scorers name the other winner."
 )
 
 

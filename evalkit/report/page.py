@@ -234,7 +234,12 @@ def _cases(views: Sequence[CaseView], strata: Sequence[str], data: str) -> str:
     return (
         _templates()
         .get_template("case.html.j2")
-        .render(cases=views, numbers={name: i for i, name in enumerate(strata)}, full=where)
+        .render(
+            cases=views,
+            numbers={name: i for i, name in enumerate(strata)},
+            full=where,
+            data=data,
+        )
     )
 
 

@@ -169,7 +169,7 @@ def mcnemar(gains: int, losses: int, n: int) -> McNemar:
     if total == 0:
         return McNemar(0.0, 1.0, 1.0)
     at_most = float(binomial_tail(total - least, total))  # by symmetry P(X <= least)
-    at = math.comb(total, least) / 2.0**total
+    at = math.comb(total, least) / 2**total  # whole numbers: 2.0 ** 1024 is too large for a float
     exact, mid = 2 * at_most, 2 * (at_most - at / 2)
     return McNemar((gains - losses) / n, min(exact, 1.0), min(mid, 1.0))
 

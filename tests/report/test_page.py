@@ -85,7 +85,7 @@ def test_a_large_report_stays_under_fifteen_megabytes() -> None:
     page = build_page(run_of(suite, rows), suite=suite)
     assert len(rows) == 2_000
     assert len(page.encode()) < 15e6
-    assert "line 2000 of the data file" in page
+    assert "line 2000 of the run" in page
 
 
 def test_ids_that_differ_have_addresses_that_differ() -> None:

@@ -269,3 +269,8 @@ def test_sign_flips_refuse_what_is_no_difference() -> None:
     for bad in ([], [NAN, 1], [math.inf]):
         with pytest.raises(StatsError, match="finite differences"):
             sign_flip_p(bad)
+
+
+def test_mcnemar_holds_for_thousands_of_discordant_pairs() -> None:
+    found = mcnemar(2_000, 2_100, 10_000)
+    assert 0.10 < found.p_mid < found.p_exact < 0.13
