@@ -1,0 +1,146 @@
+"""gate.py as a command and through its own cells: every exit status, and the files it leaves."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_server import ChatServer
+from mini_suite import write_suite
+
+from evalkit.params import GateParams
+from evalkit.runs.ledger import read_ledger
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOK = ROOT / "notebooks" / "gate.py"
+FLOOR = '[[criteria]]\nname = "says_word"\nscorer = "contains"\nexpected = "word"\nmin = 0.9\n'
+
+
+class Project:
+    """A folder with a suite whose model is the loopback server."""
+
+    def __init__(self, root: Path, server: ChatServer) -> None:
+        self.root, self.server = root, server
+        (root / "pyproject.toml").write_text(
+            f'[tool.evalkit.endpoints.srv]\nbase_url = "{server.base_url}"\nattempts = 1\n'
+        )
+        self.suite()
+
+    def suite(self, criteria: str = FLOOR, **how: Any) -> None:
+        write_suite(self.root / "golden" / "mini", criteria=criteria, **{"cases": 40, **how})
+
+    def script(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, str(NOTEBOOK), "--suite", "golden/mini", *arguments],
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+            env={**os.environ, "PYTHONWARNINGS": "error::ResourceWarning"},
+        )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    with ChatServer() as server:
+        yield Project(tmp_path, server)
+
+
+def last(done: subprocess.CompletedProcess[str]) -> str:
+    return done.stdout.rstrip("\n").split("\n")[-1]
+
+
+def test_0_a_pass_leaves_its_evidence_and_asks_nobody_twice(project: Project) -> None:
+    first = project.script("--run-live", "--freeze", "--page", "exports/gate.html")
+    assert (first.returncode, first.stderr.count("Traceback")) == (0, 0), first.stderr
+    assert last(first) == "PASS (smoke): mini: says_word holds on 40 cases x 1."
+    assert all(len(line) <= 100 for line in first.stdout.split("\n")[2:-3])
+    assert "\x1b" not in first.stdout
+    (run,) = (project.root / "exports" / "runs").iterdir()
+    data = json.loads((run / "gate.json").read_text())
+    assert (data["status"], data["criteria"][0]["word"]) == (0, "PASS")
+    assert (run / "gate.md").read_text().startswith("### ✓ PASS (smoke)")
+    assert "PASS" in (project.root / "exports" / "gate.html").read_text()
+    ledger = project.root / "exports" / "eval_baseline.tsv"
+    assert [e.passed for e in read_ledger(ledger)] == ["pass"]
+    again = project.script()
+    assert (again.returncode, project.server.stats()["requests"]) == (0, 40)
+    assert len(read_ledger(ledger)) == 1
+
+
+def test_1_a_shown_failure(project: Project) -> None:
+    project.server.reply = lambda body: "something else"
+    done = project.script("--run-live")
+    assert done.returncode == 1
+    assert last(done).startswith("FAIL (smoke): mini: says_word: below 90.0 %")
+
+
+def test_2_usage(project: Project) -> None:
+    for arguments in (["--strictness", "lax"], ["--sample", "1"]):
+        done = project.script(*arguments)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+
+
+def test_3_undecided_at_release(project: Project) -> None:
+    project.suite(FLOOR.replace("0.9", "0.99"), cases=12)
+    done = project.script("--run-live", "--strictness", "release")
+    assert done.returncode == 3
+    assert "cases are the fewest that can prove it" in last(done)
+
+
+def test_4_not_measured_and_a_crash_in_a_cell(project: Project) -> None:
+    done = project.script()
+    assert done.returncode == 4
+    assert "40 calls are not recorded" in last(done)
+    (project.root / "sitecustomize.py").write_text(
+        "import evalkit.runs.gate_session as s\n"
+        "def broken(*_, **__): raise ZeroDivisionError('division by zero')\n"
+        "s.decide = broken\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(NOTEBOOK), "--suite", "golden/mini"],
+        cwd=project.root,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(project.root)},
+    )
+    assert done.returncode == 4
+    assert "This is a defect, not a verdict" in done.stderr
+
+
+def cells(project: Project, monkeypatch: pytest.MonkeyPatch, **params: Any) -> Any:
+    monkeypatch.chdir(project.root)
+    spec = importlib.util.spec_from_file_location("gate_notebook", NOTEBOOK)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.app.run(defs={"params": GateParams(suite="golden/mini", **params)})
+
+
+def test_the_cells_end_with_the_status_and_the_gate_is_never_skipped(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cells(project, monkeypatch, run_live=True)
+    assert ended.value.code == 0
+    project.server.reply = lambda body: "something else"
+    with pytest.raises(SystemExit) as ended:
+        cells(project, monkeypatch, run_live=True, seed=8)
+    assert ended.value.code == 1
+
+
+def test_every_cell_is_thin() -> None:
+    tree = ast.parse(NOTEBOOK.read_text("utf-8"))
+    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert all(len(f.body) <= 6 for f in functions)
