@@ -1,0 +1,150 @@
+"""The history of a metric: a small chart with its band, a table of steps, the diff behind one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalkit.report.charts import COLOURS
+from evalkit.report.safe import block_html, defang, esc, visible_controls
+from evalkit.report.tables import text_table
+from evalkit.report.worddiff import unified_html
+from evalkit.runs.git import file_at
+from evalkit.runs.history import CAUSES, Point, Series
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+__all__ = ["history_chart", "history_frame", "history_text", "prompts_of", "step_html"]
+
+SHAPES = {"prompt": "diamond", "code": "square", "model": "triangle-up", "cases": "cross"}
+
+
+def history_chart(series: Series, *, width: int = 420, height: int = 120) -> alt.Chart:
+    """Score over time with its interval band; each step's shape and colour name its cause."""
+    import altair as alt
+
+    values = [_mark(number, point) for number, point in enumerate(series.points)]
+    base = alt.Chart(alt.Data(values=values)).encode(
+        x=alt.X("at:Q", title=None, axis=alt.Axis(labels=False, ticks=False, grid=False))
+    )
+    band = base.mark_area(opacity=0.18, color=COLOURS["now"]).encode(y="low:Q", y2="high:Q")
+    line = base.mark_line(color=COLOURS["now"], strokeWidth=1).encode(
+        y=alt.Y("score:Q", title=None, scale=alt.Scale(zero=False))
+    )
+    words = ["first", "none", *CAUSES, "several", "drift"]
+    shapes = ["circle", "circle", *[SHAPES.get(c, "stroke") for c in CAUSES], "triangle-down"]
+    dots = base.mark_point(size=70, filled=True, opacity=1).encode(
+        y="score:Q",
+        shape=alt.Shape(
+            "cause:N", scale=alt.Scale(domain=words, range=[*shapes, "arrow"]), title="what changed"
+        ),
+        color=alt.condition(
+            alt.datum.cause == "drift", alt.value(COLOURS["worse"]), alt.value(COLOURS["now"])
+        ),
+        tooltip=["date:N", "score:Q", "low:Q", "high:Q", "n:Q", "cause:N", "commit:N", "prompt:N"],
+    )
+    floor = base.mark_rule(color=COLOURS["floor"], strokeDash=[4, 3]).encode(y="floor:Q")
+    title = visible_controls(series.title)
+    return alt.layer(band, floor, line, dots).properties(width=width, height=height, title=title)
+
+
+def history_frame(series: list[Series]) -> pd.DataFrame:
+    """Every step of every series as a table, newest first; `row` is where it stands."""
+    import pandas as pd
+
+    rows = [
+        {
+            "row": f"{number}.{index}",
+            "date": point.entry.date,
+            "suite": defang(one.name),
+            "metric": defang(one.metric),
+            "score": point.entry.score,
+            "interval": _interval(point),
+            "n": point.entry.n,
+            "verdict": point.entry.passed,
+            "what changed": point.cause,
+            "commit": point.entry.git_sha,
+            "prompt": point.entry.prompt_hash,
+            "run": point.entry.run_id,
+        }
+        for number, one in enumerate(series)
+        for index, point in enumerate(one.points)
+    ]
+    frame = pd.DataFrame(rows)
+    return frame.sort_values("date", ascending=False, kind="stable") if rows else frame
+
+
+def history_text(series: list[Series]) -> str:
+    """The steps for a terminal."""
+    head = ("date", "suite", "metric", "score (interval)", "n", "verdict", "what changed", "commit")
+    rows = [
+        (
+            point.entry.date[:16],
+            one.name,
+            one.metric,
+            f"{point.entry.score:.3f} {_interval(point)}",
+            point.entry.n,
+            point.entry.passed,
+            point.cause,
+            point.entry.git_sha[:7],
+        )
+        for one in series
+        for point in one.points
+    ]
+    return text_table(head, rows) if rows else "the ledger holds nothing yet: a live run fills it."
+
+
+def step_html(series: Series, index: int, prompts: Path | None = None) -> str:
+    """One step in full: what changed, both commits, and the prompt's diff between them.
+
+    Args:
+        series: The series.
+        index: Which point.
+        prompts: Folder of the suite's prompts, to show how a prompt changed between two commits.
+    """
+    point = series.points[index]
+    entry = point.entry
+    lines = [f"{series.title}: {entry.score:.3f} {_interval(point)}, n = {entry.n}"]
+    lines += [f"run {entry.run_id or 'not kept'} · model {entry.model} · {entry.date}"]
+    if point.first:
+        return block_html("\n".join(lines), "the first entry")
+    before = series.points[index - 1].entry
+    lines += [f"changed: {point.cause}", f"commit {before.git_sha} → {entry.git_sha}"]
+    lines += [f"prompt {before.prompt_hash} → {entry.prompt_hash}"]
+    if entry.git_sha != before.git_sha:
+        lines.append(f"git diff {before.git_sha[:12]} {entry.git_sha[:12]}")
+    html = block_html("\n".join(lines), "step")
+    for path in sorted(prompts.glob("*.md")) if prompts and "prompt" in point.causes else ():
+        old, new = (file_at(path, e.git_sha[:12]) or "" for e in (before, entry))
+        if old != new:
+            html += f'<div class="ek-title">{esc(path.name)}</div>{unified_html(old, new)}'
+    return html
+
+
+def prompts_of(series: Series, golden: Path = Path("golden")) -> Path | None:
+    """Where the prompts of a series' suite lie, or None when it is no suite here."""
+    folder = golden / series.name / "prompts"
+    return folder if folder.is_dir() else None
+
+
+def _mark(number: int, point: Point) -> dict[str, Any]:
+    entry = point.entry
+    cause = point.cause if len(point.causes) < 2 else "several"
+    numbers = {"score": entry.score, "low": entry.ci_low, "high": entry.ci_high}
+    return {
+        "at": number,
+        "date": entry.date,
+        **{name: None if value != value else value for name, value in numbers.items()},
+        "floor": None if entry.threshold != entry.threshold else entry.threshold,
+        "n": entry.n,
+        "cause": cause,
+        "commit": entry.git_sha[:12],
+        "prompt": entry.prompt_hash,
+    }
+
+
+def _interval(point: Point) -> str:
+    low, high = point.entry.ci_low, point.entry.ci_high
+    return "(no interval)" if low != low or high != high else f"({low:.3f} to {high:.3f})"
