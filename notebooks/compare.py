@@ -108,7 +108,12 @@ def choose_rest(desk, params, suite):
             "judge": mo.ui.dropdown(
                 _judges, value=next(iter(_judges), None), label="judge", full_width=True
             ),
-            "model": mo.ui.text(params.model, label="model of the judge", full_width=True),
+            "model": mo.ui.text(
+                params.model,
+                placeholder="the judge's own",
+                label="model of the judge",
+                full_width=True,
+            ),
             "sample": mo.ui.number(
                 1, max(len(suite.cases), params.sample), value=params.sample, label="sample"
             ),
@@ -122,7 +127,12 @@ def choose_rest(desk, params, suite):
 
 @app.cell(hide_code=True)
 def choose_person(params):
-    person = mo.ui.text(params.annotator, label="your name, for verdicts", full_width=True)
+    person = mo.ui.text(
+        params.annotator,
+        placeholder="reads blind with a name",
+        label="your name, for verdicts",
+        full_width=True,
+    )
     return (person,)
 
 
@@ -232,28 +242,25 @@ def written(desk, duel, found, people):
 
 
 @app.cell(hide_code=True)
-def verdict(duel, found, params, together):
-    mo.stop(not params.interactive)
-    html(duel_html.verdict_html(duel, found, together))
+def verdict(duel, found, together, view):
+    html(duel_html.verdict_html(duel, found, together, blind=view.value == "blind"))
     return
 
 
 @app.cell(hide_code=True)
-def charted(duel, found, params):
-    mo.stop(not params.interactive)
-    _main = found[0]
-    _left = [mo.md("**Preference** by stratum"), duel_charts.preference_by_stratum(_main)]
-    _right = [mo.md("**Length** against preference"), duel_charts.length_and_preference(_main)]
-    _below = [
-        mo.md("**Flips** by case: ▲ A · ▼ B · ● tie · ◆ flipped with the order · ✚ unread"),
-        duel_charts.flips_by_case(duel, _main),
-    ]
+def charted(duel, found, view):
+    _blind = view.value == "blind"
+    _stratum = mo.vstack(
+        [mo.md("**Preference** by stratum"), duel_charts.preference_by_stratum(found[0])]
+    )
+    _length = mo.vstack(
+        [mo.md("**Length** against preference"), duel_charts.length_and_preference(found[0])]
+    )
+    _flips = mo.vstack([mo.md("**Flips** by case"), duel_charts.flips_by_case(duel, found[0])])
+    _shown = [_stratum] if _blind else [_stratum, _length, _flips]
+    _note = [mo.md("*Charts by case wait while you read blind.*")] if _blind else []
     mo.vstack(
-        [
-            mo.hstack([mo.vstack(_left), mo.vstack(_right)], widths="equal", gap=2, wrap=True),
-            mo.vstack(_below),
-        ],
-        gap=1,
+        [mo.hstack(_shown, justify="start", gap=1.5, wrap=True, widths=[0] * len(_shown)), *_note]
     )
     return
 
@@ -318,14 +325,15 @@ def choose_pair(only, pairs, turn, view):
 
 
 @app.cell(hide_code=True)
-def one_pair(at, desk, duel, get_votes, pairs, people, person, view):
+def one_pair(at, desk, duel, get_votes, only, pairs, people, person, view):
     get_votes()
     mo.stop(not pairs, mo.md("*No pair here. Choose another filter.*"))
     key = pairs[at]
     ballot = desk.ballot(duel.plan.suite, person.value)
     _match = duel.pair(key)[0]
     _given = ballot.given(_match)
-    _laid = ballot.see(_match, "verdicts" if _given and view.value == "blind" else view.value)
+    _view = "verdicts" if _given and view.value == "blind" else view.value
+    _laid = ballot.see(_match, _view, told=only.value != "all")
     _place = f"{at + 1} of {len(pairs)}"
     html(
         duel_html.pair_html(

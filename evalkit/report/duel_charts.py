@@ -26,7 +26,7 @@ OUTCOMES = {
 }
 
 
-def preference_by_stratum(standing: Standing, *, width: int = 260) -> alt.LayerChart:
+def preference_by_stratum(standing: Standing, *, width: int = 230) -> alt.LayerChart:
     """How often A is preferred, in all and per stratum, with intervals around one half."""
     import altair as alt
 
@@ -55,7 +55,7 @@ def preference_by_stratum(standing: Standing, *, width: int = 260) -> alt.LayerC
     return _styled(alt.layer(half, bars, dots), width, 24 * len(frame) + 10)
 
 
-def length_and_preference(standing: Standing, *, width: int = 260) -> alt.Chart:
+def length_and_preference(standing: Standing, *, width: int = 220) -> alt.Chart:
     """How much longer A is, against who won: a judge that pays for length fills a diagonal."""
     import altair as alt
 

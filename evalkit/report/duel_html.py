@@ -73,22 +73,35 @@ def plan_line(plan: DuelPlan) -> str:
     return f'<div class="ek-pins">{" · ".join(parts)}</div>'
 
 
-def verdict_html(duel: Duel, found: Sequence[Standing], together: Panel | None = None) -> str:
-    """The answer in words, what to know before believing it, then every judge's row."""
+def verdict_html(
+    duel: Duel,
+    found: Sequence[Standing],
+    together: Panel | None = None,
+    *,
+    blind: bool = False,
+) -> str:
+    """The answer in words, and what to know before believing it.
+
+    Args:
+        duel: The comparison.
+        found: Its standings.
+        together: The panel, where several judges were asked.
+        blind: Name no case: somebody is about to say what is better in it.
+    """
     repeats = duel.plan.repeats
     parts: list[str] = []
     for standing in found[: len(duel.asked)]:
         mark = "no licence: exploratory" if standing.exploratory else "licensed for pairs"
         lines = [*trust_lines(standing)[1:], length_line(standing)]
-        if not duel.plan.how.one_order:
+        if not blind and not duel.plan.how.one_order:
             lines.append(f"flipped with the order: {flips_line(standing, repeats)}")
-        lines += against_lines(standing, repeats)
+        lines += [] if blind else against_lines(standing, repeats)
         parts.append(
             f'<div class="ek-verdict"><b>{esc(standing.judge.name)}</b>: '
             f'{esc(headline(standing))} <span class="ek-quiet">{esc(mark)}</span></div>'
             f"{_list(lines)}"
         )
-    if together:
+    if together and not blind:
         parts.append(_list(panel_lines(together)))
     if duel.stopped:
         parts.append(f'<div class="ek-dirty">ended early: {esc(duel.stopped)}</div>')

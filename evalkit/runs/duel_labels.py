@@ -120,10 +120,17 @@ class Ballot:
         self._seen: dict[Key, str] = {}
         self._session: tuple[Key, str, Session] | None = None
 
-    def see(self, match: Match, view: str) -> Laid:
-        """Lay a pair on the desk in one of `VIEWS`; what was seen once stays seen."""
+    def see(self, match: Match, view: str, *, told: bool = False) -> Laid:
+        """Lay a pair on the desk in one of `VIEWS`; what was seen once stays seen.
+
+        Args:
+            match: The pair.
+            view: What the page shows of it.
+            told: The way the pair was chosen tells what the judge said of it.
+        """
         key = (match.case.id, match.repeat)
-        seen = max((view, self._seen.get(key, VIEWS[0])), key=VIEWS.index)
+        known = (view, self._seen.get(key, VIEWS[0]), VIEWS[1] if told else VIEWS[0])
+        seen = max(known, key=VIEWS.index)
         self._seen[key] = seen
         item = item_of(match)
         if self.annotator.strip() and len(item.drafts) == 2:

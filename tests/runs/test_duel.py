@@ -322,6 +322,18 @@ def test_after_the_verdicts_were_read_a_label_is_marked_and_not_independent(
     assert people.independent == {}
 
 
+def test_a_pair_that_a_filter_of_verdicts_chose_is_no_blind_choice(
+    judged: tuple[Duel, Path],
+) -> None:
+    duel, path = judged
+    ballot = Ballot(path, "ann", min_display_s=0)
+    match = duel.found.pairs[1]
+    assert ballot.see(match, "blind", told=True).view == "blind"
+    ballot.press(match, "tie")
+    assert people_of(duel, path).independent == {}
+    assert people_of(duel, path).all == {("c001", 0): "tie"}
+
+
 def test_a_pair_that_stood_open_takes_no_verdict(judged: tuple[Duel, Path]) -> None:
     duel, path = judged
     ballot = Ballot(path, "ann", min_display_s=0)
