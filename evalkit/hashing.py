@@ -13,6 +13,23 @@ __all__ = ["canonical_json", "clean_text", "sha256_hex", "short_hash"]
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} has no canonical JSON")
+
+
+_CANONICAL = json.JSONEncoder(  # made once: json.dumps would make one for each of a run's hashes
+    sort_keys=True,
+    ensure_ascii=False,
+    allow_nan=False,
+    separators=(",", ":"),
+    default=_plain,
+)
+
+
 def clean_text(text: str) -> str:
     """Replace unpaired surrogates by U+FFFD, so that the text can be written as UTF-8."""
     return _LONE_SURROGATE.sub("�", text) if _LONE_SURROGATE.search(text) else text
@@ -24,16 +41,7 @@ def canonical_json(value: Any) -> str:
     Raises:
         ValueError: If a number is NaN or infinite.
     """
-    return clean_text(
-        json.dumps(
-            value,
-            sort_keys=True,
-            ensure_ascii=False,
-            allow_nan=False,
-            separators=(",", ":"),
-            default=_plain,
-        )
-    )
+    return clean_text(_CANONICAL.encode(value))
 
 
 def sha256_hex(value: Any) -> str:
@@ -50,11 +58,3 @@ def sha256_hex(value: Any) -> str:
 def short_hash(value: Any) -> str:
     """The first 12 hex digits of `sha256_hex`: the form shown to people."""
     return sha256_hex(value)[:12]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, (set, frozenset)):
-        return sorted(value)
-    raise TypeError(f"{type(value).__name__} has no canonical JSON")

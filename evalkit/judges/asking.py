@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +50,11 @@ _NOTICE = {
 }
 
 
+# The key of the blocks depends on which of them the prompt shows. A judge mostly shows those that
+# it showed of the case before: then one rendering is enough.
+_shown_before: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+
+
 def prepare(
     file: JudgeFile,
     case: Case,
@@ -78,11 +84,15 @@ def prepare(
         JudgeError: If the prompt uses a variable that the case does not have.
     """
     material = {**_background(case), **drafts}
-    sealed = seal(material, salt=file.hash)
-    text = "\n".join(m.content for m in _rendered(file, case, sealed))
-    shown = [name for name, block in sealed.blocks.items() if block and block in text]
-    sealed = seal(material, salt=file.hash, shown=shown)
+    guess = [name for name in material if material[name] and name in _shown_before[file.hash]]
+    sealed = seal(material, salt=file.hash, shown=guess)
     messages = _rendered(file, case, sealed)
+    text = "\n".join(m.content for m in messages)
+    shown = [name for name, block in sealed.blocks.items() if block and block in text]
+    if shown != guess:
+        _shown_before[file.hash] = frozenset(shown)
+        sealed = seal(material, salt=file.hash, shown=shown)
+        messages = _rendered(file, case, sealed)
     notice = _NOTICE[file.language].format(key=sealed.key)
     system = "\n\n".join([*(m.content for m in messages if m.role == "system"), brief, notice])
     user = "\n\n".join([*(m.content for m in messages if m.role != "system"), closing])

@@ -72,6 +72,8 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 def neutralise(text: str) -> str:
     """The text without hidden characters; its tags and template marks readable but harmless."""
+    if not text:
+        return text
     text = _CONTROL.sub("\ufffd", HIDDEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
     while True:
         step = _TAG.sub(lambda m: f"‹{m['body']}›", text)

@@ -5,6 +5,7 @@ A model is written "endpoint/model". An endpoint without `base_url` is started w
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import tomllib
@@ -22,6 +23,7 @@ PACKAGED_MODEL = "smollm2-135m-instruct"  # what the local endpoint runs without
 PATHS = {"openai": "/chat/completions", "anthropic": "/messages"}
 
 
+@functools.lru_cache(maxsize=256)  # every call key asks for it
 def chat_url(base_url: str, dialect: str = "openai") -> str:
     """The address a call is sent to; `/v1` is added only when the base URL's path is empty.
 
@@ -40,6 +42,7 @@ def chat_url(base_url: str, dialect: str = "openai") -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
 
+@functools.lru_cache(maxsize=256)
 def shown_url(url: str) -> str:
     """The address without a user name and password: what may be printed and hashed."""
     parts = urlsplit(url)

@@ -98,6 +98,13 @@ class Line:
                 on_retry(error.message)
             return True if error.wait_s is None else error.wait_s
 
+        failed: list[CallFault] = []
+        try:  # most calls succeed at once and need no machinery for retries
+            tried = 1
+            return await self._spelled(request, check)
+        except CallFault as fault:
+            failed.append(fault)
+            tried = 0
         retrying = stamina.retry_context(
             on=again,
             attempts=endpoint.attempts,
@@ -110,6 +117,8 @@ class Line:
             async for attempt in retrying:
                 with attempt:
                     tried += 1
+                    if failed:
+                        raise failed.pop()
                     reply = await self._spelled(request, check)
                     return replace(reply, attempts=tried) if tried > 1 else reply
         except CallFault as fault:
@@ -175,9 +184,11 @@ class Line:
             start = loop.time()
             try:
                 async with asyncio.timeout(self.endpoint.timeout_s):
-                    response = await place.transport.handle_async_request(
-                        httpx.Request("POST", place.url, headers=place.headers, content=content)
-                    )
+                    # A stream rather than content: httpx then prepares no headers, ours are whole.
+                    stream = httpx.ByteStream(content)
+                    sent = httpx.Request("POST", place.url, headers=place.headers, stream=stream)
+                    sent.read()
+                    response = await place.transport.handle_async_request(sent)
                     try:
                         await response.aread()
                     finally:

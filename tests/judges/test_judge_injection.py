@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from obedient_judge import CASE, SEALS, SLOTS, attacks, judges, run_battery, run_local, table
 
-from evalkit.judges.attempts import find_attempts
+from evalkit.judges.attempts import _PATTERNS, _folded, find_attempts
 from evalkit.judges.injection import neutralise, seal
 from evalkit.models.local import why_unavailable
 from evalkit.records import Case, Document, Reply
@@ -161,3 +161,11 @@ def test_a_long_and_monotonous_text_is_searched_in_linear_time(piece: str) -> No
     for start in ("final verdict", "i prefer", "score"):
         assert read_pairwise(start + text).label is None
         assert read_scale(start + text, [1, 2]).label is None
+
+
+@pytest.mark.parametrize("name", _PATTERNS)
+@given(data=st.data())
+def test_whatever_a_pattern_finds_holds_one_of_its_signs(name: str, data: st.DataObject) -> None:
+    sort = _PATTERNS[name]
+    text = data.draw(st.from_regex(sort.pattern))
+    assert sort.search(text, _folded(text))
