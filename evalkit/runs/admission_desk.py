@@ -133,7 +133,7 @@ class AdmissionDesk(Desk):
         fits = (
             name for name, path in files.items() if path and not _unfit(path, judges, criterion)
         )
-        return next(fits, next(reversed(files)))
+        return next(fits, [*files][-1])
 
     def judges(self, paths: Sequence[str], model: str = "") -> tuple[Judge, ...] | None:
         """The candidates, under another model where one is named."""

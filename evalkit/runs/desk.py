@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from evalkit.cases.growth import add_case
 from evalkit.cases.suite import Suite, load_suite
 from evalkit.errors import EvalkitError
 from evalkit.models.endpoints import Endpoints
+from evalkit.records import Case
 from evalkit.runs.session import Workbench
 
 __all__ = ["Desk"]
@@ -57,3 +59,17 @@ class Desk:
     def open(self, folder: str) -> Suite | None:
         """The suite in a folder."""
         return self.attempt(lambda: load_suite(folder))
+
+    def add_to_golden(self, suite: Suite, case: Case, why: str) -> Case | None:
+        """Append a case like this one to the golden set, with the reason why."""
+        return self.attempt(
+            lambda: add_case(
+                suite,
+                stratum=case.stratum,
+                inputs=case.inputs,
+                context=case.context,
+                expected=case.expected,
+                tags=case.tags,
+                why=why,
+            )
+        )

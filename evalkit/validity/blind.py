@@ -141,6 +141,11 @@ class Session:
             total=len(self._by_id),
         )
 
+    @property
+    def on_screen(self) -> BlindItem | None:
+        """The item that is shown, with what is hidden; never for a page."""
+        return self._by_id[self._on_screen[0]] if self._on_screen else None
+
     def commit(self, token: str, choice: str) -> Outcome:
         """Write the label for the item on the screen; the file is flushed when this returns.
 
