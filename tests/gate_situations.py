@@ -52,6 +52,18 @@ ANCHOR = (
     "item_id,annotator,label,criterion,provenance,domain,output\n"
     "i1,ann,yes,kind,human,words/en,Gladly.\ni2,bob,no,kind,human,words/en,Go away.\n"
 )
+PREFERS = (
+    '\n[[criteria]]\nname = "preference"\njudge = "judges/prefers.md"\nagainst = "baseline"\n'
+    "min_win_rate = 0.45\n"
+)
+PAIRWISE = """---
+kind: pairwise
+model: srv/prefers
+ties: true
+---
+# user
+Which is better? {{ draft_a }} or {{ draft_b }}
+"""
 GIT = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_CONFIG_GLOBAL": os.devnull}
 GIT |= {"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com"}
 
@@ -78,11 +90,19 @@ class World:
     def reply(self, body: Mapping[str, Any]) -> str | Answer:
         if body["model"] == "judge":
             return self.verdict
+        if body["model"] == "prefers":
+            return self.preferred(body["messages"][-1]["content"])
         word = body["messages"][-1]["content"].strip()
         number = int(word.removeprefix("word"))
         if number in self.dead:
             return Answer(500, {"error": {"message": "down"}})
         return "something else" if number in self.bad else word
+
+    def preferred(self, text: str) -> str:
+        """The pairwise judge: a draft that says a word is better than one that does not."""
+        a, b = ("else" not in part for part in text.split(" or "))
+        said = "tie" if a == b else "A" if a else "B"
+        return json.dumps({"justification": "it is", "verdict": said})
 
     def suite(self, criteria: str = FLOOR, **how: Any) -> None:
         write_suite(self.folder, criteria=criteria, **{"cases": 60, **how})
@@ -140,25 +160,27 @@ class World:
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "as it stands")
 
-    def licence(self, *, now: datetime | None = None, domain: str = "words/en") -> None:
-        """A licence for the judge `kind`, from two labels that people gave."""
+    def licence(self, judge: str = "kind", *, now: datetime | None = None) -> None:
+        """A licence for a judge, from two labels that people gave."""
         from evalkit.validity.anchor_files import load_anchor
 
-        for name, text in {"judges/kind.md": JUDGE, "anchors/kind.csv": ANCHOR}.items():
+        files = {"judges/kind.md": JUDGE, "judges/prefers.md": PAIRWISE, "anchors/kind.csv": ANCHOR}
+        use = {"kind": "criterion:kind", "prefers": "pairwise"}[judge]
+        for name, text in files.items():
             (self.folder / name).parent.mkdir(exist_ok=True)
             (self.folder / name).write_text(text)
         finding = Evidence(
-            what="criterion:kind",
+            what=use,
             anchor=pin_anchor(load_anchor(self.folder / "anchors" / "kind.csv"), self.folder),
             state="CREDIBLE",
             ruling="AUTOMATE",
             diagnosis="OK",
             action="use it",
             figures={},
-            grants=("criterion:kind",),
+            grants=(use,),
         )
-        judge = load_judge(self.folder / "judges" / "kind.md")
-        write_licence(judge, self.folder, domain=domain, evidence=[finding], now=now)
+        held = load_judge(self.folder / "judges" / f"{judge}.md")
+        write_licence(held, self.folder, domain="words/en", evidence=[finding], now=now)
 
     def masked(self, ending: Ending) -> Ending:
         """Without what differs from run to run: folders, ports, dates, commits, run ids."""
@@ -597,6 +619,30 @@ def _(w: World) -> Ending:
     for path in (w.folder / "licences").iterdir():
         path.unlink()
     return w.gate()
+
+
+@situation("no better than the baseline, a licensed pairwise judge")
+def _(w: World) -> Ending:
+    w.suite(FLOOR + PREFERS)
+    w.licence("prefers")
+    w.gate(freeze=True)
+    return w.gate()
+
+
+@situation("worse than the baseline, a licensed pairwise judge")
+def _(w: World) -> Ending:
+    w.suite(FLOOR + PREFERS)
+    w.licence("prefers")
+    w.gate(freeze=True)
+    w.bad = set(range(20))
+    return w.gate(seed=8)
+
+
+@situation("no baseline for a pairwise criterion, release")
+def _(w: World) -> Ending:
+    w.suite(FLOOR + PREFERS)
+    w.licence("prefers")
+    return w.gate(strictness="release")
 
 
 # -- what a person mistypes --------------------------------------------------------------------
