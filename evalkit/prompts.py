@@ -203,24 +203,27 @@ def _template(text: str) -> Template:
 
 
 def _compile(text: str, where: str, line: int = 1) -> Template:
-    from jinja2 import TemplateSyntaxError
-
     try:
         return _template(text)
-    except TemplateSyntaxError as error:
+    except Exception as error:
+        from jinja2 import TemplateSyntaxError  # here: an import costs something each time
+
+        if not isinstance(error, TemplateSyntaxError):
+            raise
         raise PromptError(f"{where}:{line + error.lineno - 1}: template: {error.message}") from None
 
 
 def _render(text: str, names: Mapping[str, Any], where: str, case_id: str) -> str:
-    from jinja2 import UndefinedError
-
     template = _compile(text, where)
     try:
         return clean_text(template.render(names))
-    except UndefinedError as error:
-        known = ", ".join([f"inputs.{key}" for key in names["inputs"]] + sorted(names))
-        raise PromptError(f"{where}: case {case_id!r}: {error.message}; known: {known}") from None
     except Exception as error:  # a template can raise whatever its expressions raise
+        from jinja2 import UndefinedError
+
+        if isinstance(error, UndefinedError):
+            known = ", ".join([f"inputs.{key}" for key in names["inputs"]] + sorted(names))
+            said = f"{error.message}; known: {known}"
+            raise PromptError(f"{where}: case {case_id!r}: {said}") from None
         said = f"{type(error).__name__}: {error}"
         raise PromptError(f"{where}: case {case_id!r}: cannot be rendered: {said}") from None
 

@@ -27,8 +27,9 @@ class _Sort(NamedTuple):
     pattern: re.Pattern[str]
 
     def search(self, text: str, folded: str) -> re.Match[str] | None:
-        if any(sign in folded for sign in self.signs):
-            return self.pattern.search(text)
+        for sign in self.signs:
+            if sign in folded:
+                return self.pattern.search(text)
         return None
 
 
