@@ -192,13 +192,13 @@ def where(actions, plan):
 def clock(desk, get_round):
     get_round()
     ticking = mo.ui.refresh(default_interval="1s") if desk.job.running else None
-    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking else None
+    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking is not None else None
     return (ticking,)
 
 
 @app.cell(hide_code=True)
 def watch(desk, get_round, set_round, ticking):
-    _ = ticking.value if ticking else None
+    _ = ticking.value if ticking is not None else None
     if get_round() and not desk.job.running and ticking is not None:
         set_round(lambda n: n + 1)  # it ended: price, results and the clock are drawn again
     mo.plain_text(desk.job.line) if desk.job.state != "failed" else sentence(desk.job.line)
@@ -250,18 +250,8 @@ def verdict(duel, found, together, view):
 @app.cell(hide_code=True)
 def charted(duel, found, view):
     _blind = view.value == "blind"
-    _stratum = mo.vstack(
-        [mo.md("**Preference** by stratum"), duel_charts.preference_by_stratum(found[0])]
-    )
-    _length = mo.vstack(
-        [mo.md("**Length** against preference"), duel_charts.length_and_preference(found[0])]
-    )
-    _flips = mo.vstack([mo.md("**Flips** by case"), duel_charts.flips_by_case(duel, found[0])])
-    _shown = [_stratum] if _blind else [_stratum, _length, _flips]
     _note = [mo.md("*Charts by case wait while you read blind.*")] if _blind else []
-    mo.vstack(
-        [mo.hstack(_shown, justify="start", gap=1.5, wrap=True, widths=[0] * len(_shown)), *_note]
-    )
+    mo.vstack([duel_charts.picture(duel, found[0], blind=_blind), *_note])
     return
 
 
@@ -384,7 +374,10 @@ def my_verdict(desk, get_votes, person, view, votes):
 @app.cell(hide_code=True)
 def report(duel, found, params, rows_file, together):
     if not params.interactive:
-        _open = f"marimo edit notebooks/compare.py -- --a {params.a} --b {params.b}"
+        _open = (
+            "marimo edit notebooks/compare.py -- \\\n"
+            f"  --suite {params.suite} --a {params.a} --b {params.b}"
+        )
         print(duel_text.duel_text(duel, found, together=together, written=rows_file, cockpit=_open))
     reported = not params.interactive
     return (reported,)

@@ -14,7 +14,7 @@ from evalkit.stats.result import Interval
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["flips_by_case", "length_and_preference", "preference_by_stratum"]
+__all__ = ["flips_by_case", "length_and_preference", "picture", "preference_by_stratum"]
 
 # The shape says it too: no outcome is told by its colour alone.
 OUTCOMES = {
@@ -24,6 +24,22 @@ OUTCOMES = {
     "flip": ("diamond", "#CC79A7"),
     "unread": ("cross", "#555555"),
 }
+
+
+def picture(duel: Duel, standing: Standing, *, blind: bool = False) -> alt.VConcatChart:
+    """What there is to see of one judge; with `blind` nothing that speaks of single cases."""
+    import altair as alt
+
+    rows = [preference_by_stratum(standing)]
+    if not blind:
+        top = alt.hconcat(rows[0], length_and_preference(standing), spacing=30)
+        rows = [top, flips_by_case(duel, standing)]
+    return (
+        alt.vconcat(*rows, spacing=25)
+        .configure_view(stroke=None)
+        .configure_axis(grid=True, gridColor="#e5e5e5", domain=False, labelFontSize=12)
+        .configure_title(anchor="start", fontSize=14, fontWeight=600, offset=8)
+    )
 
 
 def preference_by_stratum(standing: Standing, *, width: int = 230) -> alt.LayerChart:
@@ -52,7 +68,9 @@ def preference_by_stratum(standing: Standing, *, width: int = 230) -> alt.LayerC
     dots = base.mark_point(filled=True, size=70, opacity=1, color=COLOURS["now"]).encode(
         x=x, tooltip=["label:N", "estimate:Q", "low:Q", "high:Q", "n:Q"]
     )
-    return _styled(alt.layer(half, bars, dots), width, 24 * len(frame) + 10)
+    return _sized(
+        alt.layer(half, bars, dots), "Preference by stratum", width, max(130, 24 * len(frame))
+    )
 
 
 def length_and_preference(standing: Standing, *, width: int = 220) -> alt.Chart:
@@ -83,7 +101,7 @@ def length_and_preference(standing: Standing, *, width: int = 220) -> alt.Chart:
             tooltip=["case:N", "gap:Q", "winner:N"],
         )
     )
-    return _styled(chart, width, 130)
+    return _sized(chart, "Length against preference", width, 130)
 
 
 def flips_by_case(duel: Duel, standing: Standing, *, width: int = 0) -> alt.Chart:
@@ -112,7 +130,8 @@ def flips_by_case(duel: Duel, standing: Standing, *, width: int = 0) -> alt.Char
             tooltip=["case:N", "outcome:N"],
         )
     )
-    return _styled(chart, width or max(240, 18 * len(frame)), 130)
+    drawn = width or min(560, max(240, 18 * len(frame)))
+    return _sized(chart, "Flips by case", drawn, 130)
 
 
 def _outcome(winner: str | None, reason: str) -> str:
@@ -151,9 +170,5 @@ def _scale(field: str, part: int) -> Any:
     return kind(field, scale=scale, legend=None)
 
 
-def _styled(chart: Any, width: int, height: int) -> Any:
-    return (
-        chart.properties(width=width, height=height)
-        .configure_view(stroke=None)
-        .configure_axis(grid=True, gridColor="#e5e5e5", domain=False, labelFontSize=12)
-    )
+def _sized(chart: Any, title: str, width: int, height: int) -> Any:
+    return chart.properties(title=title, width=width, height=height)
