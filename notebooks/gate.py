@@ -11,10 +11,12 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from evalkit import params as flags
+    from evalkit.report import charts
     from evalkit.report import gate as shown
-    from evalkit.report.fragments import STYLE
+    from evalkit.report.fragments import STYLE, progress_html
     from evalkit.report.progress import console_progress
-    from evalkit.runs.gate_session import GateOptions, GateSession
+    from evalkit.runs.gate_desk import GateDesk
+    from evalkit.runs.gate_session import GateOptions
 
     if not mo.running_in_notebook():
         sys.excepthook = flags.script_excepthook
@@ -39,28 +41,88 @@ def intro(params):
     return
 
 
-@app.cell(hide_code=True)
-def session(params):
-    gate = GateSession(GateOptions.of(params))
-    return (gate,)
+@app.function(hide_code=True)
+def sentence(text, kind="warn"):
+    """One sentence in place; the rest of the page stays usable."""
+    return mo.callout(mo.plain_text(text), kind=kind)
 
 
 @app.cell(hide_code=True)
-def start(gate, params):
-    # A script acts at once; a person sees what the run takes and presses the button.
-    button = mo.ui.run_button(label="Run" if params.auto else gate.price().label)
-    button if params.interactive else None
-    return (button,)
+def open_gate(params):
+    desk = GateDesk(GateOptions.of(params), strict=not params.interactive)
+    gate = desk.session
+    get_round, set_round = mo.state(0)  # grows when a run starts or ends
+    return desk, gate, get_round, set_round
 
 
 @app.cell(hide_code=True)
-async def run(button, gate, params):
-    mo.stop(not (params.auto or button.value), mo.md("*Not run yet.*"))
-    if mo.app_meta().mode == "script":
-        with console_progress(gate.total, "gate") as _progress:
-            gated = await gate.run(_progress)
-    else:
-        gated = await gate.run()
+def priced(desk, get_round, params):
+    get_round()
+    price = None if params.auto else desk.price()
+    sentence(desk.problem) if desk.problem else None
+    return (price,)
+
+
+@app.cell(hide_code=True)
+def buttons(desk, price, set_round):
+    def _start(_):
+        desk.start()
+        set_round(lambda n: n + 1)
+
+    _busy, _label = desk.job.running, price.label if price else "Run"
+    actions = mo.ui.array(
+        [
+            mo.ui.button(
+                label="Running" if _busy else _label,
+                on_click=_start,
+                kind="success",
+                disabled=_busy,
+            ),
+            mo.ui.button(
+                label="Stop", on_click=lambda _: desk.job.stop(), kind="danger", disabled=not _busy
+            ),
+        ]
+    )
+    actions.hstack(justify="start") if price else None
+    return (actions,)
+
+
+@app.cell(hide_code=True)
+def clock(desk, get_round):
+    get_round()
+    ticking = mo.ui.refresh(default_interval="1s") if desk.job.running else None
+    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking is not None else None
+    return (ticking,)
+
+
+@app.cell(hide_code=True)
+def watch(desk, get_round, set_round, ticking):
+    _ = ticking.value if ticking is not None else None
+    if get_round() and not desk.job.running and ticking is not None:
+        set_round(lambda n: n + 1)  # it ended: price, verdict and the clock are drawn again
+    _line = mo.Html(progress_html(desk.job.progress, desk.job.line))
+    _line if desk.job.state != "failed" else sentence(desk.job.line)
+    return
+
+
+@app.function(hide_code=True)
+async def run_in_script(gate):
+    """The run of a script: its progress goes to stderr."""
+    with console_progress(gate.total, "gate") as progress:
+        return await gate.run(progress)
+
+
+@app.cell(hide_code=True)
+async def run_at_once(gate, params):
+    at_once = await run_in_script(gate) if params.auto else None
+    return (at_once,)
+
+
+@app.cell(hide_code=True)
+def result(at_once, desk, get_round):
+    get_round()
+    gated = at_once or desk.job.outcome
+    mo.stop(gated is None, mo.md("*No verdict yet. The button says what a run takes.*"))
     return (gated,)
 
 
@@ -85,9 +147,16 @@ def verdict(gated, promotion, written):
 
 
 @app.cell(hide_code=True)
+def picture(gate, gated, params):
+    _old = gate.baseline.summary() if gate.baseline and params.interactive else None
+    charts.rates(gated.run.summary(), _old, width=480) if params.interactive else None
+    return
+
+
+@app.cell(hide_code=True)
 def end(gate, gated, promotion, written):
-    gate.close()
     if mo.app_meta().mode == "script":
+        gate.close()
         print(shown.script_text(gated.result, written, promotion))
         sys.stdout.flush()
         sys.exit(shown.exit_status(gated.result, promotion))
