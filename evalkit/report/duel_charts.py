@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["flips_by_case", "length_and_preference", "picture", "preference_by_stratum"]
 
+MOST = 200  # points of one row that a reader can still tell apart
+
 # The shape says it too: no outcome is told by its colour alone.
 OUTCOMES = {
     "A": ("triangle-up", COLOURS["now"]),
@@ -114,7 +116,7 @@ def flips_by_case(duel: Duel, standing: Standing, *, width: int = 0) -> alt.Char
             "case": visible_controls(f"{v.case_id}#{v.repeat}" if many else v.case_id),
             "outcome": _outcome(v.winner, v.reason),
         }
-        for v in standing.verdicts[:200]
+        for v in standing.verdicts[:MOST]
     ]
     order = [row["case"] for row in frame]
     chart = (
@@ -131,7 +133,8 @@ def flips_by_case(duel: Duel, standing: Standing, *, width: int = 0) -> alt.Char
         )
     )
     drawn = width or min(560, max(240, 18 * len(frame)))
-    return _sized(chart, "Flips by case", drawn, 130)
+    more = f", the first {MOST}" if len(standing.verdicts) > MOST else ""
+    return _sized(chart, f"Flips by case{more}", drawn, 130)
 
 
 def _outcome(winner: str | None, reason: str) -> str:

@@ -156,9 +156,7 @@ def pair_html(
             + "</div>"
         )
     parts += [_judge(j.name, duel.verdict(j.name, key), words) for j in duel.asked]
-    trivial = duel.judges[len(duel.asked) :]
-    beside = [f"{j.name} {_winner(duel.verdict(j.name, key), words)}" for j in trivial]
-    parts.append(f'<div class="ek-said">trivial judges: {esc(" · ".join(beside))}</div>')
+    parts.append(_trivial(duel, key, words))
     parts.append(_scorers(row_a, row_b, laid, words))
     if people:
         said = words.get(people, "people disagree")
@@ -217,6 +215,20 @@ def _order(order: str, verdict: Verdict, words: dict[str, str]) -> str:
     return (
         f'<div><div class="ek-said">{esc(first)} shown first{esc(called)}: <b>{esc(said)}</b>'
         f'<span class="ek-note">{esc(flags)}</span></div>{block_html(text)}{why}</div>'
+    )
+
+
+def _trivial(duel: Duel, key: Key, words: dict[str, str]) -> str:
+    """What the rules say that look at no substance, and why."""
+    said = [(j.name, duel.verdict(j.name, key)) for j in duel.judges[len(duel.asked) :]]
+    line = " · ".join(f"{name} {_winner(pair, words)}" for name, pair in said)
+    cells = [
+        [name, _winner(pair, words), pair.verdicts[0].justification if pair.verdicts else ""]
+        for name, pair in said
+    ]
+    return (
+        f'<details><summary class="ek-said">trivial judges: {esc(line)}</summary>'
+        f"{table_html(['judge', 'winner', 'why'], cells)}</details>"
     )
 
 

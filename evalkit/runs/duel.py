@@ -77,13 +77,17 @@ class Duel:
         """Case and repeat of each pair, in order."""
         return tuple((m.case.id, m.repeat) for m in self.found.pairs)
 
+    @cached_property
+    def _place(self) -> dict[Key, int]:
+        return {key: i for i, key in enumerate(self.keys)}
+
     def pair(self, key: Key) -> tuple[Match, Row, Row]:
         """One pair with both rows."""
-        return self.found.pairs[self.keys.index(key)], self.rows[0][key], self.rows[1][key]
+        return self.found.pairs[self._place[key]], self.rows[0][key], self.rows[1][key]
 
     def verdict(self, judge: str, key: Key) -> PairVerdict:
         """What a judge said of one pair."""
-        return self.verdicts[judge][self.keys.index(key)]
+        return self.verdicts[judge][self._place[key]]
 
     @property
     def asked(self) -> tuple[Judge, ...]:
@@ -152,6 +156,11 @@ def plan_duel(
     for letter, side in (("A", a), ("B", b)):
         if side.run and side.run.manifest.suite_digest != suite.digest:
             notes.append(f"{letter} was run on other cases or criteria than the suite holds now")
+        if side.run and side.run.manifest.sampling.get("allocation") == "equal":
+            notes.append(
+                f"{letter} drew the same number of cases from each stratum: rates speak of these "
+                "cases, not of the traffic"
+            )
         if side.origin not in ("model", "files"):
             notes.append(f"{letter} is {side.origin}: no model gave these replies")
     stated = [int(s.run.manifest.sampling.get("repeats", 1)) if s.run else 1 for s in (a, b)]

@@ -137,6 +137,29 @@ def test_drafts_with_plain_names_need_no_case(tmp_path: Path) -> None:
     assert standings(duel, people_of(duel, tmp_path / "none"))[0].wins == (2, 0, 0)
 
 
+def test_a_stopped_comparison_keeps_what_arrived(tmp_path: Path) -> None:
+    folder = suite_with(tmp_path / "mini", cases=20)
+
+    async def start_and_stop(desk: DuelDesk) -> None:
+        plan = desk.plan(load_suite(folder), PROMPTS)
+        assert plan is not None
+        assert desk.start(plan, PROMPTS)
+        while desk.job.progress.done < 45:  # all replies, and a few of the 20 pairs
+            await asyncio.sleep(0.01)
+        desk.job.stop()
+        await desk.job.wait()
+
+    with ChatServer(reply=loud_wins, latency_s=0.05) as server:
+        desk = desk_of(tmp_path, server)
+        asyncio.run(start_and_stop(desk))
+        assert desk.job.state == "stopped"
+        assert desk.job.outcome is None
+        duel = compare(desk, folder)
+        assert server.stats()["repeats_after_answer"] == 0
+    assert duel.calls["recorded"] >= 40 + 2 * 5
+    assert len(duel.keys) == 20
+
+
 def test_verdicts_that_never_come_are_bounded_and_end_with_4(tmp_path: Path) -> None:
     folder = suite_with(tmp_path / "mini")
 
