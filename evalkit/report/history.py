@@ -21,7 +21,7 @@ __all__ = ["history_chart", "history_frame", "history_text", "prompts_of", "step
 SHAPES = {"prompt": "diamond", "code": "square", "model": "triangle-up", "cases": "cross"}
 
 
-def history_chart(series: Series, *, width: int = 420, height: int = 120) -> alt.Chart:
+def history_chart(series: Series, *, width: int = 420, height: int = 120) -> alt.LayerChart:
     """Score over time with its interval band; each step's shape and colour name its cause."""
     import altair as alt
 
@@ -47,7 +47,8 @@ def history_chart(series: Series, *, width: int = 420, height: int = 120) -> alt
     )
     floor = base.mark_rule(color=COLOURS["floor"], strokeDash=[4, 3]).encode(y="floor:Q")
     title = visible_controls(series.title)
-    return alt.layer(band, floor, line, dots).properties(width=width, height=height, title=title)
+    drawn: Any = alt.layer(band, floor, line, dots)
+    return drawn.properties(width=width, height=height, title=title)
 
 
 def history_frame(series: list[Series]) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import pytest
 from chat_server import ChatServer
 from mini_suite import write_suite
 
+from evalkit.models.local import why_unavailable
 from evalkit.params import GateParams
 from evalkit.runs.ledger import read_ledger
 
@@ -144,3 +146,53 @@ def test_every_cell_is_thin() -> None:
     tree = ast.parse(NOTEBOOK.read_text("utf-8"))
     functions = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     assert all(len(f.body) <= 6 for f in functions)
+
+
+@pytest.mark.local_model
+@pytest.mark.simulation
+@pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "")
+def test_the_weaker_prompt_against_the_frozen_better_one_on_a_real_model(tmp_path: Path) -> None:
+    """Minutes: 24 cases of the shipped suite, one repeat, each prompt asked once."""
+    suite = tmp_path / "golden" / "docs_qa"
+    shutil.copytree(ROOT / "golden" / "docs_qa", suite)
+
+    def gate(*arguments: str) -> dict[str, Any]:
+        command = [sys.executable, str(NOTEBOOK), "--suite", str(suite), "--sample", "24"]
+        done = subprocess.run(
+            [*command, "--repeats", "1", "--run-live", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+        newest = max((tmp_path / "exports" / "runs").iterdir(), key=lambda p: p.stat().st_mtime)
+        data = json.loads((newest / "gate.json").read_text())
+        assert data["status"] == done.returncode
+        assert done.stdout.rstrip("\n").split("\n")[-1] == data["sentence"]
+        return data
+
+    gate("--freeze")
+    weaker = gate("--prompt", "prompts/answer-weak.md")
+    assert weaker["status"] == 1 or "would have been found" in json.dumps(weaker["criteria"])
+    again = gate()
+    assert again["run"]["calls"]["new"] == 0
+    relative = [r for c in again["criteria"] for r in c["rulings"] if r["rule"] == "relative"]
+    assert relative
+    assert all(r["decision"] != "FAIL" for r in relative)
+
+
+def test_the_history_of_the_ledger_as_a_script(project: Project) -> None:
+    project.script("--run-live")
+    project.server.reply = lambda body: "something else"
+    project.script("--run-live", "--seed", "8")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "notebooks" / "history.py")],
+        cwd=project.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("says_word") == 2
+    assert "drift" in done.stdout  # nothing that is recorded changed, and the score fell to 0
