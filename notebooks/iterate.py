@@ -24,13 +24,21 @@ with app.setup(hide_code=True):
 @app.function(hide_code=True)
 def sentence(text, kind="warn"):
     """One sentence in place; the rest of the page stays usable."""
-    return mo.callout(mo.plain_text(text), kind=kind)
+    return mo.callout(html(fragments.note(text)), kind=kind)
 
 
 @app.function(hide_code=True)
 def html(*parts):
     """Fragments that `evalkit.report` made; they are escaped there."""
     return mo.Html(fragments.STYLE + "".join(parts))
+
+
+@app.function(hide_code=True)
+def beside(left, right):
+    """Two things side by side, neither wider than its half; below each other where it is narrow."""
+    return html(
+        f'<div class="ek-two"><div>{mo.as_html(left)}</div><div>{mo.as_html(right)}</div></div>'
+    )
 
 
 @app.cell(hide_code=True)
@@ -58,9 +66,15 @@ def intro():
     mo.md("""
     # Is this prompt better?
 
-    Edit the prompt, look at what the edit changes, run a stratified sample, and read which cases
-    moved. Nothing is asked of a model before *Run* is pressed; the button says what it will cost.
+    Edit the prompt, run a stratified sample, read which cases moved. Nothing is asked of a model
+    before the green button is pressed; it says what it will cost.
     """)
+    return
+
+
+@app.cell(hide_code=True)
+def top(baseline, desk, plan, suite):
+    html(fragments.draft_line(plan, baseline and baseline.manifest, desk.commit(suite)))
     return
 
 
@@ -95,12 +109,18 @@ def choose_rest(params, suite):
             "model": mo.ui.text(
                 value=params.model or suite.task.model, label="model", full_width=True
             ),
-            "sample": mo.ui.number(1, most, value=params.sample, label="sample", debounce=True),
+            "sample": mo.ui.number(
+                1, most, value=params.sample, label="sample", debounce=True, full_width=True
+            ),
             "allocation": mo.ui.radio(
                 ["proportional", "equal"], value=params.allocation, label="strata"
             ),
-            "repeats": mo.ui.number(1, 50, value=params.repeats, label="repeats", debounce=True),
-            "seed": mo.ui.number(0, value=params.seed, label="seed", debounce=True),
+            "repeats": mo.ui.number(
+                1, 50, value=params.repeats, label="repeats", debounce=True, full_width=True
+            ),
+            "seed": mo.ui.number(
+                0, value=params.seed, label="seed", debounce=True, full_width=True
+            ),
             "judges": mo.ui.checkbox(value=params.judges, label="judged criteria too"),
             "fresh": mo.ui.checkbox(value=params.fresh, label="draw new samples"),
         }
@@ -128,8 +148,8 @@ def choices_of(controls, params):
 @app.cell(hide_code=True)
 def write_prompt(desk, prompt_choice, suite):
     mo.stop(prompt_choice.value is None, sentence("This suite names no prompt."))
-    editor = mo.ui.code_editor(
-        desk.text(suite, prompt_choice.value), language="markdown", min_height=300, debounce=400
+    editor = mo.ui.text_area(
+        desk.text(suite, prompt_choice.value), rows=18, debounce=400, full_width=True
     )
     return (editor,)
 
@@ -149,9 +169,7 @@ def show_prompt(edited, editor):
     ]
     _right = [mo.md("**Change against the file**"), html(*_change)]
     _right += [sentence(edited.problem)] if edited.problem else []
-    mo.hstack(
-        [mo.vstack([mo.md("**Prompt**"), editor]), mo.vstack(_right)], widths="equal", gap=1.5
-    )
+    beside(mo.vstack([mo.md("**Prompt**"), editor]), mo.vstack(_right))
     return
 
 
@@ -189,10 +207,14 @@ def buttons(baseline, choices, desk, edited, plan, price, set_round, set_saved, 
         desk.save(suite, edited)
         set_saved(lambda n: n + 1)
 
+    _busy = desk.job.running
+    _label = "Running" if _busy else price.label
     actions = mo.ui.array(
         [
-            mo.ui.button(label=price.label, on_click=_run, kind="success"),
-            mo.ui.button(label="Stop", on_click=lambda _: desk.job.stop(), kind="danger"),
+            mo.ui.button(label=_label, on_click=_run, kind="success", disabled=_busy),
+            mo.ui.button(
+                label="Stop", on_click=lambda _: desk.job.stop(), kind="danger", disabled=not _busy
+            ),
             mo.ui.button(label="Save prompt", on_click=_save, disabled=not edited.draft),
         ]
     )
@@ -200,11 +222,10 @@ def buttons(baseline, choices, desk, edited, plan, price, set_round, set_saved, 
 
 
 @app.cell(hide_code=True)
-def where(actions, baseline, baseline_problem, desk, plan, suite):
-    _line = fragments.draft_line(plan, baseline and baseline.manifest, desk.commit(suite))
+def where(actions, baseline_problem, plan):
     _notes = [sentence(w, "info") for w in plan.sample.warnings]
     _notes += [sentence(baseline_problem)] if baseline_problem else []
-    mo.vstack([html(_line), *_notes, actions.hstack(justify="start")])
+    mo.vstack([*_notes, actions.hstack(justify="start")])
     return
 
 
@@ -212,16 +233,17 @@ def where(actions, baseline, baseline_problem, desk, plan, suite):
 def clock(desk, get_round):
     get_round()
     ticking = mo.ui.refresh(default_interval="1s") if desk.job.running else None
-    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking else None
+    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking is not None else None
     return (ticking,)
 
 
 @app.cell(hide_code=True)
 def watch(desk, get_round, set_round, ticking):
-    _ = ticking.value if ticking else None
+    _ = ticking.value if ticking is not None else None
     if get_round() and not desk.job.running and ticking is not None:
         set_round(lambda n: n + 1)  # it ended: price, results and the clock are drawn again
-    mo.plain_text(desk.job.line) if desk.job.state != "failed" else sentence(desk.job.line)
+    _line = html(fragments.progress_html(desk.job.progress, desk.job.line))
+    _line if desk.job.state != "failed" else sentence(desk.job.line)
     return
 
 
@@ -243,7 +265,7 @@ def past_runs(desk, get_round, suite):
     get_round()
     _known = list_runs(desk.bench.runs, suite.name)[:30]
     past = {f"{m.created} · {m.prompt.get('hash')}": m.run_id for m in _known}
-    past_choice = mo.ui.dropdown(past, label="or open an earlier run")
+    past_choice = mo.ui.dropdown(past, label="an earlier run")
     return (past_choice,)
 
 
@@ -278,17 +300,11 @@ def verdict(comparison, past_choice, run, summary):
 def picture(baseline, params, summary):
     mo.stop(not params.interactive)
     _old = baseline.summary() if baseline else None
-    _legend = "● now with its 95 % interval · ▏floor" + (" · ◇ baseline" if baseline else "")
-    mo.vstack([mo.md(f"**Criteria** · {_legend}"), charts.rates(summary, _old)])
-    return
-
-
-@app.cell(hide_code=True)
-def criteria_table(params, summary):
-    mo.stop(not params.interactive)
     _head = ["criterion", "rate (95 % interval)", "floor", "beside"]
+    _legend = "● now with its 95 % interval · ▏floor" + (" · ◇ baseline" if baseline else "")
     _table = fragments.table(_head, tables.criteria_rows(summary))
-    mo.accordion({"The same as a table": html(_table)})
+    _folded = html(fragments.folded("the same as a table", _table))
+    mo.vstack([mo.md(f"**Criteria** · {_legend}"), charts.rates(summary, _old, width=430), _folded])
     return
 
 
@@ -304,7 +320,12 @@ def cases_table(baseline, comparison, only, run):
     _changed = [c.case_id for c in comparison.cases] if comparison else []
     frame = tables.case_frame(run, baseline, first=_changed, only=only.value)
     case_choice = mo.ui.table(
-        frame, selection="single", page_size=12, show_column_summaries=False, show_data_types=False
+        frame,
+        selection="single",
+        page_size=12,
+        show_column_summaries=False,
+        show_data_types=False,
+        show_download=False,  # a spreadsheet would run what looks like a formula
     )
     mo.vstack([mo.md("**Cases**, those that changed first"), only, case_choice])
     return (case_choice,)
@@ -353,7 +374,7 @@ def freeze_line(desk, freezing, get_saved, suite):
         f"version control at {desk.baseline_file(suite)}."
     )
     _problem = [sentence(desk.problem)] if desk.problem else []
-    mo.vstack([freezing, mo.plain_text(_what), *_problem])
+    mo.vstack([freezing, html(fragments.note(_what)), *_problem])
     return
 
 

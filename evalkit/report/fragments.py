@@ -9,6 +9,7 @@ from evalkit.records import Case, Reply, Row, ScoreStatus
 from evalkit.report.safe import block_html, esc, marked_html, table_html
 from evalkit.report.worddiff import diff_html, line_changes, unified_html
 from evalkit.runs.comparison import RunComparison
+from evalkit.runs.execute import Progress
 from evalkit.runs.manifest import Manifest
 from evalkit.runs.plan import Plan
 from evalkit.runs.summary import Summary
@@ -19,7 +20,10 @@ __all__ = [
     "case_html",
     "change_html",
     "draft_line",
+    "folded",
+    "note",
     "pin_line",
+    "progress_html",
     "rendered",
     "shape_html",
     "table",
@@ -37,15 +41,20 @@ STYLE = """<style>
 .ek-block del{background:#fde7df;color:#7a2a00}
 .ek-block ins{background:#dff3ea;color:#00543b;text-decoration:none;border-bottom:2px solid #009e73}
 .ek-block mark{background:#fff1b8;color:#111;border-bottom:2px solid #b58900}
-.ek-title{font-size:.78rem;letter-spacing:.04em;text-transform:uppercase;color:#666;margin-top:.5rem}
+.ek-title{font-size:.82rem;font-weight:600;color:#555;margin-top:.6rem}
 .ek-verdict{font-size:1.05rem;line-height:1.5;margin:.4rem 0}
 .ek-note{color:#555;font-size:.88rem}
 .ek-quiet{color:#777;font-size:.82rem;border:1px solid #ccc;border-radius:3px;padding:0 .35rem}
 .ek-table{border-collapse:collapse;font-size:.88rem;width:100%}
 .ek-table th,.ek-table td{text-align:left;padding:.25rem .6rem .25rem 0;
  border-bottom:1px solid #e8e8e4;
- vertical-align:top;overflow-wrap:anywhere}
+ vertical-align:top;overflow-wrap:anywhere;white-space:pre-wrap}
 .ek-two{display:grid;grid-template-columns:1fr 1fr;gap:1rem}.ek-two>*{min-width:0}
+.ek-bar{margin:.2rem 0}.ek-bar progress{appearance:none;display:block;width:100%;height:.5rem;
+ border:0;border-radius:3px;overflow:hidden;background:#e4e4e0}
+.ek-bar progress::-webkit-progress-bar{background:#e4e4e0}
+.ek-bar progress::-webkit-progress-value{background:#0072b2}
+.ek-bar progress::-moz-progress-bar{background:#0072b2}
 @media (max-width:900px){.ek-two{grid-template-columns:1fr}}
 </style>"""
 
@@ -95,6 +104,24 @@ def change_html(saved: str, edited: str) -> str:
         return '<div class="ek-note">no change against the file</div>'
     added, removed = line_changes(saved, edited)
     return f'<div class="ek-title">+{added} −{removed} lines</div>{unified_html(saved, edited)}'
+
+
+def note(text: str) -> str:
+    """A sentence beside something else."""
+    return f'<div class="ek-note">{esc(text)}</div>'
+
+
+def progress_html(progress: Progress, line: str) -> str:
+    """How far a run is, as a bar and in words; nothing before the first run."""
+    if not line:
+        return ""
+    bar = ""
+    if progress.total:
+        bar = (
+            f'<div class="ek-bar"><progress aria-label="replies" value="{progress.done}" '
+            f'max="{progress.total}"></progress></div>'
+        )
+    return f"{bar}{note(line)}"
 
 
 def shape_html(broken: Sequence[str], rules: int) -> str:
@@ -154,16 +181,17 @@ def case_html(
     """One case: question, pages, rendered prompt, replies with their findings, the old reply."""
     parts: list[str] = []
     if case is not None:
+        parts.append(f'<div class="ek-verdict"><b>{esc(case.id)}</b> · {esc(case.stratum)}</div>')
         if case.why:
             parts.append(f'<div class="ek-note">why it is here: {esc(case.why)}</div>')
         parts += [block_html(value, name) for name, value in case.inputs.items()]
         pages = "\n\n".join(f"[{page.id}]\n{page.text}" for page in case.context)
         if pages:
-            parts.append(_folded("pages", block_html(pages)))
+            parts.append(folded("pages", block_html(pages)))
         if case.expected:
             parts.append(block_html(_plain(case.expected), "expected"))
     if rendered:
-        parts.append(_folded("rendered prompt", block_html(rendered)))
+        parts.append(folded("rendered prompt", block_html(rendered)))
     old = {row.repeat: row.reply for row in before}
     for row in rows:
         parts.append(_row_html(row, old.get(row.repeat), len(rows) > 1))
@@ -184,7 +212,7 @@ def _row_html(row: Row, old: Reply | None, numbered: bool) -> str:
     reply = marked_html(row.reply.text, findings)
     body = f'<div class="ek-title">{esc(title)} · {esc(" · ".join(facts))}</div>{reply}'
     if row.reply.reasoning:
-        body += _folded("reasoning, kept apart", block_html(row.reply.reasoning))
+        body += folded("reasoning, kept apart", block_html(row.reply.reasoning))
     body += table_html(
         ["criterion", "score", "why"],
         [[name, _score(s.value, s.status), s.reason] for name, s in row.scores.items()],
@@ -213,5 +241,6 @@ def _plain(value: Mapping[str, object]) -> str:
     return "\n".join(f"{name}: {entry}" for name, entry in value.items())
 
 
-def _folded(title: str, body: str) -> str:
+def folded(title: str, body: str) -> str:
+    """Markup made here, behind its title until it is opened."""
     return f"<details><summary>{esc(title)}</summary>{body}</details>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -171,17 +172,24 @@ def hostile() -> list[str]:
     return [json.loads(line)["text"] for line in file.read_text("utf-8").splitlines()]
 
 
+def _free_port() -> int:
+    """A port below those of outgoing connections: whoever knocks there cannot meet itself."""
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 50):
+        with contextlib.suppress(OSError), socket.socket() as free:
+            free.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no free port")
+
+
 @pytest.fixture
 def marimo_app() -> Iterator[Callable[..., str]]:
     """`marimo_app(notebook, *args, cwd=...)`: the address of `marimo run`, ended with the test."""
     started: list[subprocess.Popen[bytes]] = []
 
     def run(notebook: Path, *args: str, cwd: Path = ROOT) -> str:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = _free_port()
         command = [sys.executable, "-m", "marimo", "--quiet", "run", "--headless", "--no-token"]
-        command += ["--skip-update-check", "--host", "127.0.0.1", "--port", str(port)]
+        command += ["--host", "127.0.0.1", "--port", str(port)]
         command += [str(notebook), "--", *args]
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
         log = cwd / f"marimo-{port}.log" if cwd != ROOT else None
