@@ -110,7 +110,9 @@ def load_pairs(path: Path) -> tuple[GoldPair, ...]:
     )
 
 
-def unproven_scorers(suite: Suite, golden: Path | None = None) -> list[Unproven]:
+def unproven_scorers(
+    suite: Suite, golden: Path | None = None, *, run: bool = True
+) -> list[Unproven]:
     """The criteria of a suite that block with a scorer that has not shown what it measures.
 
     A criterion blocks unless it says `gate = false`. Where the means are missing (no TeX engine)
@@ -119,6 +121,8 @@ def unproven_scorers(suite: Suite, golden: Path | None = None) -> list[Unproven]
     Args:
         suite: The suite.
         golden: The folder that holds `scorers/`; the one above the suite by default.
+        run: Score the examples; without it only whether there are any is asked, which starts no
+            program and costs next to nothing.
 
     Raises:
         ScorerError: If a scorer is unknown or its examples cannot be read.
@@ -131,7 +135,8 @@ def unproven_scorers(suite: Suite, golden: Path | None = None) -> list[Unproven]
         if not may_gate(name):
             reason = f"the scorer {name!r} may be shown but not block; set gate = false"
         else:
-            reason = _fault(name, criterion.settings, suite.folder, golden or suite.folder.parent)
+            golden_folder = golden or suite.folder.parent
+            reason = _fault(name, criterion.settings, suite.folder, golden_folder, run=run)
         if reason:
             unproven.append(Unproven(criterion.name, name, reason))
     return unproven
@@ -147,11 +152,10 @@ def example_files(name: str, folder: Path, golden: Path) -> Iterator[Path]:
             yield place / file
 
 
-def _fault(name: str, settings: Mapping[str, Any], folder: Path, golden: Path) -> str:
-    pairs = 0
+def _fault(name: str, settings: Mapping[str, Any], folder: Path, golden: Path, *, run: bool) -> str:
     for path in example_files(name, folder, golden):
-        for pair in load_pairs(path):
-            pairs += 1
+        pairs = load_pairs(path)
+        for pair in pairs if run else ():
             given = settings if pair.settings is None else pair.settings
             scorer = build_scorer(name, given, folder if pair.settings is None else path.parent)
             if (result := discriminates(scorer, pair.good, pair.bad)).holds is False:

@@ -141,6 +141,7 @@ def test_a_criterion_that_blocks_needs_a_proven_scorer(tmp_path: Path) -> None:
         f"the scorer {READS!r} has no gold examples; write {READS.replace(':', '.')}.jsonl in "
         f"{tmp_path / 'golden' / 'scorers'} or {folder / 'gold'}, or set gate = false"
     )
+    assert unproven_scorers(one, run=False) == [unproven]
     file = f"{READS.replace(':', '.')}.jsonl"
     write(tmp_path / "golden" / "scorers" / file, pair("0.9", "0.1", settings={}))
     assert unproven_scorers(one) == []
@@ -148,6 +149,7 @@ def test_a_criterion_that_blocks_needs_a_proven_scorer(tmp_path: Path) -> None:
     write(folder / "gold" / file, pair("0.9", "0.30"), pair("0.7", "0.2"))
     (unproven,) = unproven_scorers(one)
     assert "the bad reply scores 0.40" in unproven.reason
+    assert unproven_scorers(one, run=False) == []  # there are examples: all that it asks
     write(folder / "gold" / file, pair("0.7", "0.2"))
     assert unproven_scorers(one) == []
     write(folder / "gold" / file, pair("?", "0.2"))
@@ -159,6 +161,8 @@ def test_a_scorer_made_to_be_shown_cannot_block(tmp_path: Path) -> None:
     assert may_gate("contains")
     (unproven,) = unproven_scorers(suite(tmp_path / "s", Criterion("a", scorer=SHOWN)))
     assert unproven.reason == f"the scorer {SHOWN!r} may be shown but not block; set gate = false"
+    one = suite(tmp_path / "s", Criterion("a", scorer=SHOWN))
+    assert unproven_scorers(one, run=False) == [unproven]
 
 
 def test_the_scorers_that_come_along_bring_their_examples(tmp_path: Path) -> None:
