@@ -201,7 +201,12 @@ def manifest_of(
         dirty=git.dirty,
         by=plan.by,
         judges={
-            judge.name: {"hash": judge.hash, "model": judge.model, "family": judge.family}
+            judge.name: {
+                "hash": judge.hash,
+                "model": judge.model,
+                "family": judge.family,
+                "licence": plan.licences.get(judge.name, ""),
+            }
             for judge in plan.judged.values()
         },
         scales={

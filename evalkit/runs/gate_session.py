@@ -149,7 +149,10 @@ class GateSession:
         )
         permits = licences_of(suite, deciding, candidate=plan.model)
         allowed = {n for n, permit in permits.items() if permit.ruling.valid}
-        plan = replace(plan, judged={n: j for n, j in plan.judged.items() if n in allowed})
+        judged = {n: j for n, j in plan.judged.items() if n in allowed}
+        held = {j.name: permits[n].ruling.licence for n, j in judged.items()}
+        hashes = {name: licence.content_hash[:12] for name, licence in held.items() if licence}
+        plan = replace(plan, judged=judged, licences=hashes)
         ranges = manifest_of(plan, None)
         for name in plan.by:
             if name in rules:

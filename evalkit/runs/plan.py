@@ -28,7 +28,8 @@ class Plan:
     """One run as it was asked for; nothing in it has been sent.
 
     `scorers` and `judged` map a criterion's name to who measures it. A judged criterion that is
-    not among them will not be judged in this run.
+    not among them will not be judged in this run. `licences` maps a judge's name to the content
+    hash of the licence under which it judges.
     """
 
     suite: Suite
@@ -40,6 +41,7 @@ class Plan:
     scorers: Mapping[str, Any] = field(default_factory=dict)
     judged: Mapping[str, Judge] = field(default_factory=dict)
     draft: bool = False
+    licences: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.sample) * self.repeats

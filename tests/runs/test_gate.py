@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import ChatServer
-from gate_situations import BOTH, DROP, FLOOR, HARD, World
+from chat_server import Answer, ChatServer, openai_body
+from gate_situations import BOTH, DROP, FLOOR, HARD, KIND, World
 
 from evalkit.cases.suite import load_suite
 from evalkit.errors import BaselineError, UsageError
@@ -200,3 +200,24 @@ def test_what_is_written_for_machines_is_json_without_nan(world: World) -> None:
     world.gate()
     data = json.dumps(result(world).as_json(), allow_nan=False)
     assert json.loads(data)["status"] == 4
+
+
+def test_a_run_names_the_licence_under_which_its_judge_judged(world: World) -> None:
+    world.suite(FLOOR + KIND)
+    world.licence()
+    world.gate(freeze=True)
+    (file,) = (world.folder / "licences").iterdir()
+    held = json.loads(file.read_text())["content_hash"]
+    frozen = load_baseline(world.baseline)
+    assert frozen is not None
+    assert frozen.manifest.judges["kind"]["licence"] == held[:12]
+
+
+def test_a_deadline_that_passed_is_not_measured(world: World) -> None:
+    world.suite(FLOOR, cases=100)
+    world.settings["max_concurrency"] = 1
+    world.server.reply = lambda body: Answer(200, openai_body(body, word(body)), delay_s=0.02)
+    status, said = world.gate(deadline=0.5)
+    assert status == 4
+    assert "the run ended early" in said
+    assert "deadline" in said
