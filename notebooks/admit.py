@@ -34,6 +34,12 @@ def html(*parts):
     return mo.Html(fragments.STYLE + view.STYLE + "".join(parts))
 
 
+@app.function(hide_code=True)
+def framed(title, chart):
+    """A picture under its title, no wider than it needs."""
+    return mo.vstack([mo.md(title), chart]).style(width="340px")
+
+
 @app.cell(hide_code=True)
 def config():
     params = flags.parse(flags.AdmitParams, sys.argv[1:], interactive=mo.running_in_notebook())
@@ -242,16 +248,14 @@ def scores(found, judge, params):
     mo.stop(line is None or not params.interactive)
     _curve = pictures.recalibration_curve(line)
     _parts = [
-        mo.vstack(
-            [mo.md("**Confusion** · people down, judge across"), pictures.confusion_of(line)]
-        ),
-        mo.vstack([mo.md("**Item by item** · people across, judge up"), pictures.scatter(line)]),
+        framed("**Confusion** · people down, judge across", pictures.confusion_of(line)),
+        framed("**Item by item** · people across, judge up", pictures.scatter(line)),
     ]
     if _curve is not None:
-        _title = mo.md("**Recalibration** · thick: all items, thin: without one fold each")
-        _parts.append(mo.vstack([_title, _curve]))
-    _words = mo.plain_text(pictures.recalibration_words(line))
-    mo.vstack([mo.hstack(_parts, justify="start", gap=2.5, wrap=True), _words])
+        _title = "**Recalibration** · thick: all, thin: without a fold"
+        _parts.append(framed(_title, _curve))
+    _words = html(view.note_html(pictures.recalibration_words(line)))
+    mo.vstack([mo.hstack(_parts, justify="start", gap=1, wrap=True), _words])
     return (line,)
 
 
@@ -275,9 +279,9 @@ def licence_button(desk, result, set_written):
 @app.cell(hide_code=True)
 def licence_line(desk, get_written, writing):
     _what = "The file says what was found and what it permits, also when that is nothing."
-    _done = [mo.plain_text(f"written: {path.as_posix()}") for path in get_written()]
+    _done = [html(view.note_html(f"written: {path.as_posix()}")) for path in get_written()]
     _problem = [sentence(desk.problem)] if desk.problem else []
-    mo.vstack([writing, mo.plain_text(_what), *_done, *_problem])
+    mo.vstack([writing, html(view.note_html(_what)), *_done, *_problem])
     return
 
 

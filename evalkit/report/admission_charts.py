@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["confusion_of", "recalibration_curve", "recalibration_words", "scatter"]
 
 
-def confusion_of(line: Admitted, *, width: int = 280) -> alt.Chart:
+def confusion_of(line: Admitted, *, width: int = 250) -> alt.Chart:
     """People's labels down, the judge's across."""
     if line.binary is not None:
         found = line.binary.agreement
@@ -30,7 +30,7 @@ def confusion_of(line: Admitted, *, width: int = 280) -> alt.Chart:
     return confusion(counts, list(line.anchor.categories), width=width)
 
 
-def scatter(line: Admitted, *, width: int = 280) -> alt.Chart:
+def scatter(line: Admitted, *, width: int = 250) -> alt.Chart:
     """One dot an item, people across, the judge up; jittered, so that equal ones do not hide."""
     import altair as alt
 
@@ -53,21 +53,23 @@ def scatter(line: Admitted, *, width: int = 280) -> alt.Chart:
     diagonal = (
         alt.Chart(alt.Data(values=[{"x": end, "y": end} for end in ends]))
         .mark_line(color=COLOURS["neutral"], strokeDash=[4, 3], strokeWidth=1)
-        .encode(x="x:Q", y="y:Q")
+        .encode(x=alt.X("x:Q", title=None), y=alt.Y("y:Q", title=None))
     )
     points = (
         alt.Chart(alt.Data(values=dots))
         .mark_point(filled=True, size=45, opacity=0.55, color=COLOURS["now"])
         .encode(
-            x=alt.X("people:Q", scale=alt.Scale(domain=ends), axis=alt.Axis(**axis)),
-            y=alt.Y("judge:Q", scale=alt.Scale(domain=ends), axis=alt.Axis(**axis)),
+            x=alt.X(
+                "people:Q", title="people", scale=alt.Scale(domain=ends), axis=alt.Axis(**axis)
+            ),
+            y=alt.Y("judge:Q", title="judge", scale=alt.Scale(domain=ends), axis=alt.Axis(**axis)),
             tooltip=["id:N"],
         )
     )
     return _framed(alt.layer(diagonal, points), width)
 
 
-def recalibration_curve(line: Admitted, *, width: int = 280) -> alt.Chart | None:
+def recalibration_curve(line: Admitted, *, width: int = 250) -> alt.Chart | None:
     """The rising map from the judge's scores to people's: on all items, and without each fold."""
     import altair as alt
 

@@ -19,10 +19,10 @@ from evalkit.validity.reconstruction import Reconstructed
 __all__ = [
     "STYLE",
     "action_of",
-    "admission_head",
     "admission_text",
     "checks_html",
     "head_html",
+    "note_html",
     "path_html",
     "ruling_html",
     "strip_html",
@@ -48,8 +48,7 @@ STYLE = """<style>
 .ek-tile.invalid{background:#e4e4e0;color:#555}
 .ek-action{font-size:1.1rem;line-height:1.5;padding:.7rem .9rem;border-left:4px solid #0072b2;
  background:#eef6fb;color:#14303f;margin:.6rem 0}
-.ek-state{font-weight:650}
-.ek-table td.ek-trivial{color:#666}
+.ek-admission .ek-table th,.ek-admission .ek-table td{overflow-wrap:normal;padding-right:.9rem}
 </style>"""
 
 _SIGN = {"right": "✓", "wrong": "✗", "flipped": "⇄", "tie": "=", "invalid": "?"}
@@ -102,7 +101,12 @@ def tables_html(found: AdmissionRun) -> str:
         title = f"known pairs: {pin.name} ({pin.provenance.value}, {pin.n})"
         parts.append(f'<div class="ek-title">{esc(title)}</div>{table_html(head, rows)}')
     note = "a judge that does not beat the trivial ones has shown nothing"
-    return f'{"".join(parts)}<div class="ek-note">{note}</div>'
+    return f'<div class="ek-admission">{"".join(parts)}<div class="ek-note">{note}</div></div>'
+
+
+def note_html(text: str) -> str:
+    """A quiet line."""
+    return f'<div class="ek-note">{esc(text)}</div>'
 
 
 def path_html(judge: Judge, steps: Sequence[Step]) -> str:
@@ -183,7 +187,7 @@ def action_of(result: Admittance, judge: Judge) -> str:
     return words.get(run.state, "Bring more pairs: these are too few to tell.")
 
 
-def admission_head(plan: AdmissionPlan) -> list[str]:
+def _who(plan: AdmissionPlan) -> list[str]:
     """Who is admitted, on what, for a terminal."""
     lines = [f"{judge.name} {judge.hash} · {judge.model}" for judge in plan.judges]
     where = f"{plan.suite.name} · domain {plan.suite.domain} · {_anchor_words(plan)}"
@@ -202,7 +206,7 @@ def admission_text(
         ledger: The ledger's file, when something was appended.
     """
     found = result.found
-    out = [*admission_head(result.plan), f"{result.new} new calls of {result.calls}"]
+    out = [*_who(result.plan), f"{result.new} new calls of {result.calls}"]
     for note in result.plan.notes:
         out += _wrapped(note)
     if found.lines:
@@ -237,7 +241,7 @@ def _anchor_words(plan: AdmissionPlan) -> str:
         words.append(f"anchor {anchor.name} ({anchor.provenance.value}, {len(anchor.truth)})")
     if plan.known is not None:
         pin = plan.known.pin
-        words.append(f"known pairs {pin.name} ({pin.provenance.value}, {pin.n})")
+        words.append(f"{pin.n} known pairs ({pin.provenance.value})")
     return " · ".join(words)
 
 
@@ -304,7 +308,9 @@ def _path_line(steps: Sequence[Step]) -> str:
 
 
 def _short(judge: Judge, text: str) -> str:
-    return text.removeprefix(f"{judge.name}: ")
+    """The first two clauses: what was found, and the first reason; the rest stands below."""
+    clauses = text.removeprefix(f"{judge.name}: ").split("; ")
+    return "; ".join(clauses[:2]) + (" …" if len(clauses) > 2 else "")
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:

@@ -115,8 +115,8 @@ def confusion(
         for j, n in enumerate(row)
     ]
     base = alt.Chart(alt.Data(values=cells)).encode(
-        x=alt.X("judge:O", sort=names, title=titles[1], axis=alt.Axis(labelAngle=0)),
-        y=alt.Y("human:O", sort=names, title=titles[0]),
+        x=alt.X("judge:O", sort=names, title=titles[1], axis=alt.Axis(labelAngle=0, grid=False)),
+        y=alt.Y("human:O", sort=names, title=titles[0], axis=alt.Axis(grid=False)),
     )
     most = max((int(n) for row in table for n in row), default=0)
     heat = base.mark_rect().encode(

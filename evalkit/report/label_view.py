@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 
 from evalkit.cases.growth import StratumShare
@@ -9,6 +10,7 @@ from evalkit.report.safe import esc, table_html, terminal_text
 from evalkit.report.tables import WIDTH
 from evalkit.runs.label_desk import SKIP, UNDO, LabelState
 from evalkit.runs.label_task import LabelTask
+from evalkit.stats.result import Interval
 from evalkit.validity.blind import Shown
 from evalkit.validity.labels import CANNOT_TELL
 
@@ -115,7 +117,7 @@ def keys_of(shown: Shown) -> dict[str, tuple[str, str]]:
 def state_html(state: LabelState) -> str:
     """After the last item: how people agree, and what the labels make of the judge's rate."""
     rows = [
-        [f"{a} and {b}", f"{found.estimate:.2f}" if found.defined else "not defined", found.n_cases]
+        [f"{a} and {b}", _kappa(found), found.n_cases]
         for (a, b), found in state.agreed.kappas.items()
     ]
     kappas = table_html(["annotators", "kappa", "items"], rows) if rows else ""
@@ -161,7 +163,7 @@ def label_text(task: LabelTask, state: LabelState, *, cockpit: str = "") -> str:
         *(f"{name}: {done} of {state.total} labelled" for name, done in sorted(who.items())),
         *([] if who else ["nobody has labelled anything yet"]),
         state.agreed.sentence,
-        *(f"kappa {a} and {b}: {k.estimate:.2f}" for (a, b), k in state.agreed.kappas.items()),
+        *(f"kappa {a} and {b}: {_kappa(k)}" for (a, b), k in state.agreed.kappas.items()),
     ]
     if state.disputes:
         lines.append(f"{len(state.disputes)} disagreements to talk about")
@@ -172,3 +174,12 @@ def label_text(task: LabelTask, state: LabelState, *, cockpit: str = "") -> str:
     if cockpit:
         out.append(f"label: {cockpit}")
     return "\n".join(out)
+
+
+def _kappa(found: Interval) -> str:
+    if not found.defined:
+        return "not defined"
+    ends = (
+        "no interval" if math.isnan(found.ci_low) else f"{found.ci_low:.2f} to {found.ci_high:.2f}"
+    )
+    return f"{found.estimate:.2f} ({ends})"

@@ -126,7 +126,9 @@ class Admitted:
             "judge": self.judge + (" (trivial)" if self.trivial else ""),
             "n": str(self.headline.n_cases),
             "QWK" if self.scale else "kappa": shown + ends,
-            "Spearman": f"{found.spearman.estimate:.2f}" if found else "-",
+            "Spearman": f"{found.spearman.estimate:.2f}"
+            if found and found.spearman.defined
+            else "-",
             "bias": f"{found.bias.estimate:+.2f}" if found else "-",
             "recall of the rarer class": f"{least.estimate:.2f}" if least else "-",
             "bands never given": ", ".join(map(str, found.never_awarded)) if found else "-",
