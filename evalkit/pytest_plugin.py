@@ -364,28 +364,29 @@ def _why_not_live(config: pytest.Config, item: pytest.Item) -> str:
 @contextmanager
 def _client(config: pytest.Config, suite: Suite) -> Generator[Client]:
     from evalkit.models.endpoints import load_endpoints
-    from evalkit.runs.session import Workbench
+    from evalkit.models.recordings import load_recordings
+    from evalkit.models.shared import SharedClient
+    from evalkit.models.store import CallStore
 
-    bench = Workbench(_out(config), _spoken(lambda: load_endpoints(config.rootpath)))
-    live = bool(config.getoption("--run-live"))
-    try:
-        yield bench.client(live=live, recordings=suite.folder / "recordings")
-    finally:
-        bench.close()
+    out, recordings = _out(config), suite.folder / "recordings"
+    with CallStore(out / "calls.sqlite") as store:
+        yield SharedClient(
+            _spoken(lambda: load_endpoints(config.rootpath)),
+            locks=out / "locks",
+            store=store,
+            recordings=load_recordings(recordings) if recordings.exists() else None,
+            live=bool(config.getoption("--run-live")),
+        )
 
 
 def _execute(config: pytest.Config, plan: Plan, client: Client | None) -> Run:
     from evalkit.runs.execute import execute
-    from evalkit.runs.one_case import asked_once
 
     async def go(client: Client) -> Run:
         async with client:
             return await execute(plan, client)
 
-    with (
-        asked_once(_out(config), plan),
-        nullcontext(client) if client else _client(config, plan.suite) as asked,
-    ):
+    with nullcontext(client) if client else _client(config, plan.suite) as asked:
         return _spoken(lambda: asyncio.run(go(asked)))
 
 

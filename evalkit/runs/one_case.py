@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from evalkit.cases.suite import Suite
 from evalkit.records import Case, Row, Score
@@ -14,7 +11,7 @@ from evalkit.runs.gate_result import GateResult
 from evalkit.runs.plan import Plan
 from evalkit.runs.run import Run
 
-__all__ = ["asked_once", "broken_rules", "case_plan", "failure_text", "gate_failure", "merged"]
+__all__ = ["broken_rules", "case_plan", "failure_text", "gate_failure", "merged"]
 
 LONGEST = 600
 
@@ -87,16 +84,6 @@ def gate_failure(result: GateResult, run: Run, suite: Suite) -> str:
     rows = {(row.case_id, row.repeat): row for row in run}
     looks = [(rows[k.case_id, k.repeat], k.criterion, k.reason) for k in result.look_at]
     return failure_text(result.sentence, looks, {case.id: case for case in suite.cases})
-
-
-@contextmanager
-def asked_once(out: Path, plan: Plan) -> Generator[None]:
-    """Let one process at a time run a plan: the others find its replies in the call store."""
-    folder = out / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / plan.fingerprint).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _short(value: object) -> str:

@@ -150,19 +150,6 @@ def test_live_tests_are_skipped_with_the_reason(
     assert project.pytest(test, "--run-live").ret == 0
 
 
-def test_workers_repeat_no_call(project: Project) -> None:
-    project.suite(cases=20)
-    test = (
-        "import pytest\nfrom evalkit.pytest_plugin import assert_criteria\n"
-        "@pytest.mark.evalkit('golden/mini')\n@pytest.mark.parametrize('i', range(4))\n"
-        "def test_it(i, evalkit_run):\n    assert_criteria(evalkit_run())\n"
-    )
-    found = project.pytest(test, "--run-live", "-n", "2")
-    found.assert_outcomes(passed=4)
-    stats = project.server.stats()
-    assert (stats["requests"], stats["distinct"]) == (20, 20)
-
-
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
 def test_f06_six_tests_make_six_lines_one_head_and_one_summary(
     project: Project, workers: tuple[str, ...]
@@ -184,16 +171,28 @@ def test_f06_six_tests_make_six_lines_one_head_and_one_summary(
     assert len(project.ledger) == 13
 
 
+WHOLE = """
+from evalkit.pytest_plugin import assert_criteria
+
+@pytest.mark.evalkit("golden/mini")
+@pytest.mark.parametrize("i", range(4))
+def test_whole(i, evalkit_run):
+    assert_criteria(evalkit_run())
+"""
+
+
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
-def test_the_gate_rules_once_on_the_rows_of_all_workers(
+def test_workers_repeat_no_call_and_the_gate_rules_once_on_all_their_rows(
     project: Project, workers: tuple[str, ...]
 ) -> None:
     project.suite(FLOOR.replace("0.9", "0.99"), cases=6)
-    found = project.pytest(CASES, "--run-live", *workers)
+    found = project.pytest(CASES + WHOLE, "--run-live", *workers)
+    found.assert_outcomes(passed=10)
     assert found.ret == 0
     assert found.stdout.str().count("(smoke): mini:") == 1
     assert "on 6 cases x 1" in found.stdout.str()
-    assert len(project.ledger) == 2
+    stats = project.server.stats()
+    assert (stats["requests"], stats["distinct"]) == (6, 6)
 
 
 F04 = {
