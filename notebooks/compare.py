@@ -14,7 +14,7 @@ with app.setup(hide_code=True):
     from evalkit.report import duel_charts, duel_html, duel_text, fragments
     from evalkit.report.progress import console_progress
     from evalkit.runs.duel_desk import FILTERS, DuelChoices, DuelDesk, exit_status, filtered
-    from evalkit.runs.duel_labels import VIEWS
+    from evalkit.runs.duel_labels import VIEWS, People
     from evalkit.runs.duel_standing import judges_together, standings
 
     if not mo.running_in_notebook():
@@ -51,7 +51,20 @@ def signals():
     get_round, set_round = mo.state(0)  # grows when a comparison starts or ends
     get_votes, set_votes = mo.state(0)  # grows with each verdict of a person
     get_place, set_place = mo.state(0)  # which of the filtered pairs lies on the desk
-    return get_place, get_round, get_votes, set_place, set_round, set_votes
+    get_only, set_only = mo.state("all")  # which pairs are shown
+    get_view, set_view = mo.state("")  # what is shown of them; "" until somebody chooses
+    return (
+        get_only,
+        get_place,
+        get_round,
+        get_view,
+        get_votes,
+        set_only,
+        set_place,
+        set_round,
+        set_view,
+        set_votes,
+    )
 
 
 @app.cell(hide_code=True)
@@ -154,16 +167,16 @@ def planned(controls, desk, params, side_choice, suite):
         **controls.value,
     )
     plan = desk.plan(suite, choices)
-    mo.stop(plan is None, sentence(desk.problem))
-    return choices, plan
+    plan_problem = desk.problem
+    return choices, plan, plan_problem
 
 
 @app.cell(hide_code=True)
 def priced(desk, get_round, plan):
     get_round()
-    price = desk.price(plan)
-    mo.stop(price is None, sentence(desk.problem))
-    return (price,)
+    price = desk.price(plan) if plan else None
+    price_problem = desk.problem if plan else ""
+    return price, price_problem
 
 
 @app.cell(hide_code=True)
@@ -172,9 +185,10 @@ def buttons(choices, desk, plan, price, set_round):
         desk.start(plan, choices)
         set_round(lambda n: n + 1)
 
+    _label = price.label if price else "Compare"
     actions = mo.ui.array(
         [
-            mo.ui.button(label=price.label, on_click=_run, kind="success"),
+            mo.ui.button(label=_label, on_click=_run, kind="success", disabled=price is None),
             mo.ui.button(label="Stop", on_click=lambda _: desk.job.stop(), kind="danger"),
         ]
     )
@@ -182,9 +196,11 @@ def buttons(choices, desk, plan, price, set_round):
 
 
 @app.cell(hide_code=True)
-def where(actions, plan):
-    _notes = [sentence(note, "info") for note in plan.notes]
-    mo.vstack([html(duel_html.plan_line(plan)), *_notes, actions.hstack(justify="start")])
+def where(actions, plan, plan_problem, price_problem):
+    _line = [html(duel_html.plan_line(plan))] if plan else []
+    _notes = [sentence(note, "info") for note in plan.notes] if plan else []
+    _problems = [sentence(text) for text in (plan_problem, price_problem) if text]
+    mo.vstack([*_line, *_notes, *_problems, actions.hstack(justify="start")])
     return
 
 
@@ -222,34 +238,40 @@ async def page_run(desk, plan, choices):
 def result(desk, get_round, scripted):
     get_round()
     duel = scripted or desk.job.outcome
-    mo.stop(duel is None, mo.md("*Nothing compared yet. Press the green button above.*"))
+    _empty = "Comparing …" if desk.job.running else "Nothing compared yet. Press the green button."
+    mo.plain_text(_empty) if duel is None else None
     return (duel,)
 
 
 @app.cell(hide_code=True)
 def counted(desk, duel, get_votes):
     get_votes()
-    people = desk.people(duel)
-    found = standings(duel, people)
-    together = judges_together(duel, found)
+    people = desk.people(duel) if duel else People()
+    found = standings(duel, people) if duel else ()
+    together = judges_together(duel, found) if duel else None
     return found, people, together
 
 
 @app.cell(hide_code=True)
 def written(desk, duel, found, people):
-    rows_file = desk.write(duel, found, people)
+    rows_file = desk.write(duel, found, people) if duel else None
     return (rows_file,)
 
 
 @app.cell(hide_code=True)
-def verdict(duel, found, together, view):
-    html(duel_html.verdict_html(duel, found, together, blind=view.value == "blind"))
+def verdict(duel, found, params, plan, together, view):
+    mo.stop(not found or not params.interactive)
+    _old = [] if plan and plan.asks_what(duel.plan) else [duel_html.plan_line(duel.plan)]
+    _note = [sentence("What follows is the comparison made last:", "info")] if _old else []
+    _words = duel_html.verdict_html(duel, found, together, blind=view == "blind")
+    mo.vstack([*_note, html(*_old, _words)])
     return
 
 
 @app.cell(hide_code=True)
-def charted(duel, found, view):
-    _blind = view.value == "blind"
+def charted(duel, found, params, view):
+    mo.stop(not found or not params.interactive)
+    _blind = view == "blind"
     _note = [mo.md("*Charts by case wait while you read blind.*")] if _blind else []
     mo.vstack([duel_charts.picture(duel, found[0], blind=_blind), *_note])
     return
@@ -257,26 +279,49 @@ def charted(duel, found, view):
 
 @app.cell(hide_code=True)
 def all_judges(duel, found, params):
-    mo.stop(not params.interactive)
+    mo.stop(not found or not params.interactive)
     mo.vstack(
         [mo.md("**Judges**, the trivial ones beside"), html(duel_html.judges_html(duel, found))]
     )
     return
 
 
-@app.cell(hide_code=True)
-def filters(params, person, set_place):
-    mo.stop(not params.interactive)
-    only = mo.ui.radio(list(FILTERS), value="all", inline=True, on_change=lambda _: set_place(0))
-    view = mo.ui.radio(
-        list(VIEWS), value="blind" if person.value.strip() else "open", inline=True, label="view"
+@app.function(hide_code=True)
+def chips(names, chosen, choose):
+    """One button a choice; a focused radio would swallow the arrow keys that turn the pages."""
+    return mo.ui.array(
+        [
+            mo.ui.button(
+                label=f"✓ {name}" if name == chosen else name,
+                kind="success" if name == chosen else "neutral",
+                on_click=lambda _, name=name: choose(name),
+            )
+            for name in names
+        ]
     )
+
+
+@app.cell(hide_code=True)
+def reading(get_only, get_view, person):
+    only = get_only()
+    view = get_view() or ("blind" if person.value.strip() else "open")
     return only, view
 
 
 @app.cell(hide_code=True)
+def choose_reading(only, set_only, set_place, set_view, view):
+    def _filter(name):
+        set_only(name)
+        set_place(0)
+
+    only_chips = chips(FILTERS, only, _filter)
+    view_chips = chips(VIEWS, view, set_view)
+    return only_chips, view_chips
+
+
+@app.cell(hide_code=True)
 def shelf(duel, found, only):
-    pairs = filtered(found[0], only.value, duel.keys)
+    pairs = filtered(found[0], only, duel.keys) if found else []
     return (pairs,)
 
 
@@ -285,7 +330,7 @@ def pager(get_place, pairs, set_place):
     def _go(step):
         return lambda _: set_place(lambda n: max(0, min(n + step, len(pairs) - 1)))
 
-    at = min(get_place(), len(pairs) - 1)
+    at = max(0, min(get_place(), len(pairs) - 1))
     turn = mo.ui.array(
         [
             mo.ui.button(
@@ -303,11 +348,12 @@ def pager(get_place, pairs, set_place):
 
 
 @app.cell(hide_code=True)
-def choose_pair(only, pairs, turn, view):
+def choose_pair(found, only_chips, params, turn, view_chips):
+    mo.stop(not found or not params.interactive)
     mo.vstack(
         [
-            mo.md("**Pairs**"),
-            mo.hstack([only, view], justify="space-between", wrap=True),
+            mo.hstack([mo.md("**Pairs**"), *only_chips], justify="start", wrap=True, gap=0.4),
+            mo.hstack([mo.md("**View**"), *view_chips], justify="start", wrap=True, gap=0.4),
             turn.hstack(justify="start"),
         ]
     )
@@ -315,22 +361,25 @@ def choose_pair(only, pairs, turn, view):
 
 
 @app.cell(hide_code=True)
-def one_pair(at, desk, duel, get_votes, only, pairs, people, person, view):
+def on_the_desk(at, desk, duel, pairs, person, suite):
+    key = pairs[at] if pairs else None
+    ballot = desk.ballot(duel.plan.suite if duel else suite, person.value)
+    return ballot, key
+
+
+@app.cell(hide_code=True)
+def one_pair(at, ballot, duel, found, get_votes, key, only, pairs, params, people, view):
     get_votes()
-    mo.stop(not pairs, mo.md("*No pair here. Choose another filter.*"))
-    key = pairs[at]
-    ballot = desk.ballot(duel.plan.suite, person.value)
+    mo.stop(not found or not params.interactive)
+    mo.stop(key is None, mo.md("*No pair here. Choose another filter.*"))
     _match = duel.pair(key)[0]
     _given = ballot.given(_match)
-    _view = "verdicts" if _given and view.value == "blind" else view.value
-    _laid = ballot.see(_match, _view, told=only.value != "all")
+    _view = "verdicts" if _given and view == "blind" else view
+    _laid = ballot.see(_match, _view, told=only != "all")
     _place = f"{at + 1} of {len(pairs)}"
-    html(
-        duel_html.pair_html(
-            duel, key, _laid, place=_place, given=_given, people=people.all.get(key, "")
-        )
-    )
-    return ballot, key
+    _people = people.all.get(key, "")
+    html(duel_html.pair_html(duel, key, _laid, place=_place, given=_given, people=_people))
+    return
 
 
 @app.cell(hide_code=True)
@@ -345,28 +394,28 @@ def vote_buttons(ballot, desk, duel, key, set_votes):
     votes = mo.ui.array(
         [
             mo.ui.button(
-                label=f"{name} ({key_name})", on_click=_press(choice), keyboard_shortcut=key_name
+                label=f"{choice} ({shortcut})",
+                on_click=_press(choice),
+                keyboard_shortcut=shortcut,
+                disabled=key is None,
             )
-            for name, choice, key_name in (
-                ("left", "left", "1"),
-                ("tie", "tie", "2"),
-                ("right", "right", "3"),
-                ("undo", "undo", "u"),
-            )
+            for choice, shortcut in (("left", "1"), ("tie", "2"), ("right", "3"), ("undo", "u"))
         ]
     )
     return (votes,)
 
 
 @app.cell(hide_code=True)
-def my_verdict(desk, get_votes, person, view, votes):
+def my_verdict(desk, get_votes, key, params, person, view, votes):
     get_votes()
+    mo.stop(key is None or not params.interactive)
     _how = (
-        "Choose the view *blind*, read both drafts, then press 1, 2 or 3. Sides are shuffled and "
-        "names are masked; the line goes to `labels/compared_pairs.jsonl` of the suite."
+        "Give your name in the sidebar, choose the view *blind*, read both drafts, then press 1, 2 "
+        "or 3. Sides are shuffled and names are masked; the line goes to "
+        "`labels/compared_pairs.jsonl` of the suite."
     )
     _said = [mo.plain_text(desk.said)] if desk.said else []
-    _hint = [] if person.value.strip() and view.value != "open" else [mo.md(_how)]
+    _hint = [] if person.value.strip() and view != "open" else [mo.md(_how)]
     mo.vstack([mo.md("**My verdict, blind**"), votes.hstack(justify="start"), *_said, *_hint])
     return
 

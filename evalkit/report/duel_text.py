@@ -141,7 +141,7 @@ def length_line(standing: Standing) -> str:
     """Whether the longer draft wins, and what is left of the preference at equal lengths."""
     hits, n = standing.longer
     if not n:
-        return "no decided pair has drafts of different length"
+        return "length: no pair with drafts of different length is decided"
     text = f"the longer draft won {hits} of {n} decided pairs"
     control = standing.length
     if "separated" in control.reasons:

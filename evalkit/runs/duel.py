@@ -55,6 +55,16 @@ class DuelPlan:
         """Pairs at most: cases times repeats."""
         return len(self.cases) * self.repeats
 
+    def asks_what(self, other: DuelPlan) -> bool:
+        """Whether another plan compares the same sides on the same cases by the same judges."""
+
+        def of(plan: DuelPlan) -> tuple[Any, ...]:
+            sides = [dict(side.identity) for side in plan.sides]
+            cases = [case.id for case in plan.cases]
+            return sides, cases, plan.repeats, [j.hash for j in plan.judges], plan.how
+
+        return of(self) == of(other)
+
 
 @dataclass(frozen=True)
 class Duel:

@@ -94,7 +94,7 @@ class DuelDesk(Desk):
                 suite,
                 find_side(choices.a, suite, self.bench.runs),
                 find_side(choices.b, suite, self.bench.runs),
-                load_pairwise(choices.judge, suite, choices.model),
+                load_pairwise(choices.judge or "", suite, choices.model),
                 sample=choices.sample,
                 repeats=choices.repeats,
                 seed=choices.seed,
