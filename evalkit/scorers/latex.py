@@ -22,7 +22,6 @@ from evalkit.scorers.tex_dialect import (
     SHOWN,
     SPECIALS,
     VERBATIM,
-    context,
     is_cite,
 )
 
@@ -108,26 +107,32 @@ def looks_like_tex(text: str) -> bool:
 def parse(text: str) -> Tex:
     """Parse a TeX source or fragment once; equal texts share the result.
 
-    Time grows linearly with the text: about half a second for 100 kB. A text longer than 500,000
-    characters or nested deeper than 80 levels is not parsed, and `problem` says so.
+    Time grows linearly with the text: about a quarter of a second for 100 kB. A text longer than
+    500,000 characters, nested deeper than 80 levels or with too much left open is not parsed, and
+    `problem` says so.
     """
     if len(text) > MAX_CHARS:
         return Tex(text, f"too long to parse: {len(text):,} characters, {MAX_CHARS:,} are allowed")
     if (deepest := _depth(text)) > MAX_DEPTH:
         return Tex(text, f"nested too deeply to parse: {deepest:,} levels, {MAX_DEPTH} are allowed")
-    faults: list[tuple[int, str]] = []
-    walker = _walker(text, faults)
     from pylatexenc.latexwalker import LatexWalkerError
 
+    from evalkit.scorers.tex_walker import BeyondRepair, walker
+
+    walk = walker(text)
     try:
-        nodes = walker.get_latex_nodes()[0]
+        nodes = walk.get_latex_nodes()[0]
     except RecursionError:
         return Tex(text, "nested too deeply to parse")
+    except BeyondRepair:
+        at, why = min(walk.faults)
+        line = text.count("\n", 0, at) + 1
+        return Tex(text, f"too much is left open to be read as TeX; first, line {line}: {why}")
     except (LatexWalkerError, IndexError) as fault:  # IndexError: a text that ends inside \verb
         return Tex(
             text, f"not readable as TeX: {(str(fault).splitlines() or ['it ends early'])[0]}"
         )
-    return _Flattening(text, faults).run(nodes)
+    return _Flattening(text, walk.faults).run(nodes)
 
 
 def _depth(text: str) -> int:
@@ -140,19 +145,6 @@ def _depth(text: str) -> int:
         elif depth and token in ("}", "\\end"):
             depth -= 1
     return deepest
-
-
-def _walker(text: str, faults: list[tuple[int, str]]) -> Any:
-    from pylatexenc.latexwalker import LatexWalker
-
-    class Walker(LatexWalker):
-        """Keeps what a tolerant parse had to forgive."""
-
-        def _report_ignore_parse_error(self, exc: Any) -> None:
-            sentence = (str(getattr(exc, "msg", exc)).splitlines() or ["broken"])[0]
-            faults.append((min(getattr(exc, "pos", None) or 0, len(text)), sentence))
-
-    return Walker(text, latex_context=context(), tolerant_parsing=True)
 
 
 @dataclass(slots=True)

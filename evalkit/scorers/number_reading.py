@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from evalkit.scorers.latex import BREAK, looks_like_tex, parse
 from evalkit.scorers.quoting import blank_code
@@ -19,8 +20,7 @@ from evalkit.scorers.quoting import blank_code
 __all__ = ["Number", "Reading", "numbers_in", "prose_of", "read"]
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """A quantity as written: its value and the unit of its last digit (0.1 for 41.7).
 
     `parts` are the values of the other reading, when a plain space may or may not group digits.
@@ -73,8 +73,8 @@ _NOT_DATA = re.compile(
             rf"\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?\b(?!\.\d)(?:,?\s(?:19|20)\d\d\b)?",
             rf"\b{_MONTH}\s(?:19|20)\d\d\b",
             r"\d{4}\s?年(?:\s?\d{1,2}\s?月)?(?:\s?\d{1,2}\s?[日号])?|\d{1,2}\s?月\s?\d{1,2}\s?[日号]",
-            r"(?i:\b(?:sections?|secs?\.|figures?|figs?\.|tables?|tabs?\.|equations?|eqs?\.|eqns?\.)"
-            r"|\b(?:chapters?|appendix|appendices|refs?\.|references?|pages?|pp?\.|nos?\.|vol\.)"
+            r"(?:\b(?=[A-Za-z])(?i:sections?|secs?\.|figures?|figs?\.|tables?|tabs?\.|equations?|eqs?\."
+            r"|eqns?\.|chapters?|appendix|appendices|refs?\.|references?|pages?|pp?\.|nos?\.|vol\.)"
             rf"|§)[\s\x1f]*{_LABEL}(?:\s?(?:,|and|to|&|[–-])\s?{_LABEL}(?!\s?%))*",
             r"第\s?\d+(?:\.\d+)*|(?:[图表式节章]|公式|方程|附录)[\s\x1f]*[（(]?\d+(?:[.\-]\d+)*[)）]?",
             r"\((?:[^()\d\n]{0,80}[A-Za-z.,\s])?(?:1[89]|20)\d\d[a-z]?(?:[;,][^()\n]{0,80})?\)",
@@ -204,7 +204,7 @@ def _numbers(
         return
     raw, sep = found["mantissa"], found["sep"]
     power = found["e"] or found["q"] or (found["qs"] or "0").translate(_SUPERSCRIPT)
-    joined = re.sub(r"[^\d.]", "", raw)
+    joined = raw.replace(sep, "") if sep else raw
     decimals = len(joined.partition(".")[2])
     value, place = _scaled(joined, int(power)), _scaled("1", int(power) - decimals)
     parts: tuple[Number, ...] = ()

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from evalkit.records import Case, Finding, Reply, Score
 from evalkit.scorers.answer import no_answer
 from evalkit.scorers.citations import bib_of, own_entries, trace_citations
-from evalkit.scorers.latex import Tex, parse
+from evalkit.scorers.latex import Environment, Tex, parse
 from evalkit.scorers.leftovers import boilerplate_in, leftovers_in
 from evalkit.scorers.number_reading import numbers_in
-from evalkit.scorers.report import sections, tex_of, whole_report
+from evalkit.scorers.report import Section, sections, tex_of, whole_report
 
 __all__ = ["CHECKS", "Check", "Report", "ReportScore", "report_score"]
 
@@ -41,7 +41,7 @@ _MIN_BODY = 20  # visible characters below which a section says nothing
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: its name, whether it holds, what was found, and where (offsets or None)."""
+    """One check: its name, whether it holds, what was found, and where (two offsets, or none)."""
 
     name: str
     passed: bool
@@ -79,15 +79,17 @@ def report_score(tex: str, bib: str = "") -> Report:
 def _skeleton(tex: Tex, bib: str) -> Check:
     if tex.problem:
         return Check("skeleton", False, tex.problem)
+    top = (0, len(tex.source.partition("\n")[0]))
     if not any(m.name == "documentclass" and m.preamble for m in tex.macros):
-        return Check("skeleton", False, "no \\documentclass before \\begin{document}", 0)
+        return Check("skeleton", False, "no \\documentclass before \\begin{document}", *top)
     if not any(tex.within("document")):
-        return Check("skeleton", False, "no \\begin{document}", 0)
+        return Check("skeleton", False, "no \\begin{document}", *top)
     if tex.faults:
         # what was left open last is the culprit; all around it only seems to be open as well
         left_open = [fault for fault in tex.faults if fault[1].endswith("never closed")]
         at, why = left_open[-1] if left_open else tex.faults[0]
-        return Check("skeleton", False, f"line {tex.line(at)}: {why}", at)
+        end = min(at + 1, len(tex.source))
+        return Check("skeleton", False, f"line {tex.line(at)}: {why}", at, end)
     return Check("skeleton", True, "class, document and all braces and environments are closed")
 
 
@@ -100,8 +102,8 @@ def _three_sections(tex: Tex, bib: str) -> Check:
         return Check(name, True, f"{filled} sections", pieces[0].start, pieces[0].end)
     said = f"{filled} sections with a text; 3 are the least"
     if empty:
-        return Check(name, False, f"{said} ({empty[0].title!r} is empty)", empty[0].start)
-    return Check(name, False, said, pieces[0].start if pieces else None)
+        said += f" ({empty[0].title!r} is empty)"
+    return Check(name, False, said, *_span((*empty, *pieces)))
 
 
 def _error_analysis(tex: Tex, bib: str) -> Check:
@@ -138,13 +140,16 @@ def _citations_closed(tex: Tex, bib: str) -> Check:
 def _data_table(tex: Tex, bib: str) -> Check:
     tables = list(tex.within(*_TABLES))
     numbers = [n.start for n in numbers_in(tex.source)] if tables else []
+    ends = sorted(m.start for m in tex.named("\\", "tabularnewline"))
     for table in tables:
-        rows = sum(table.start < m.start < table.end for m in tex.named("\\", "tabularnewline"))
-        held = bisect_left(numbers, table.end) - bisect_left(numbers, table.start)
+        rows, held = (
+            bisect_left(places, table.end) - bisect_left(places, table.start)
+            for places in (ends, numbers)
+        )
         if rows >= 2 and held >= 2:
             return Check("data_table", True, f"a table of {held} numbers", table.start, table.end)
     said = "no table holds data (two rows and two numbers are the least)" if tables else "no table"
-    return Check("data_table", False, said, tables[0].start if tables else None)
+    return Check("data_table", False, said, *_span(tables))
 
 
 def _equation(tex: Tex, bib: str) -> Check:
@@ -174,6 +179,11 @@ def _absent(name: str, what: str, tex: Tex, find: Callable[[str], list[tuple[int
             name, False, f"{what}: {words[:80]!r}", tex.where[start], tex.where[end - 1] + 1
         )
     return Check(name, True, "none found")
+
+
+def _span(found: Sequence[Section | Environment]) -> tuple[int, int] | tuple[None, None]:
+    """The place of the first of them."""
+    return (found[0].start, found[0].end) if found else (None, None)
 
 
 def _place(tex: Tex, found: re.Match[str]) -> tuple[int, int]:

@@ -17,6 +17,7 @@ __all__ = [
     "SHOWN",
     "SPECIALS",
     "VERBATIM",
+    "Bare",
     "context",
     "is_cite",
 ]
@@ -95,6 +96,12 @@ def is_cite(name: str) -> bool:
     return "ite" in name and bool(_CITE.match(name)) and not _NOT_CITE.match(name)
 
 
+class Bare(str):
+    """The name of a macro whose arguments do not end: it is read without them."""
+
+    __slots__ = ()
+
+
 @lru_cache(maxsize=1)
 def context() -> Any:
     """The pylatexenc context database: this dialect before pylatexenc's own."""
@@ -131,6 +138,7 @@ def context() -> Any:
                 start += 1
             if w.s.startswith("[", start):
                 start = w.s.find("]", start) + 1 or len(w.s)
+                w.spend(start - pos)
             opening = w.s[start : start + 1]
             end = -1
             if opening == "{":
@@ -138,6 +146,7 @@ def context() -> Any:
             elif opening:
                 end = w.s.find(opening, start + 1)
             if end < 0:
+                w.spend(len(w.s) - start)
                 raise LatexWalkerParseError("an argument does not end", s=w.s, pos=pos)
             rest = MacroStandardArgsParser(self.after)
             argd, _, length = rest.parse_args(w, end + 1, parsing_state)
@@ -155,6 +164,7 @@ def context() -> Any:
         def parse_args(self, w: Any, pos: int, parsing_state: Any = None) -> Any:
             end = w.s.find(self.closing, pos)
             if end < 0:
+                w.spend(len(w.s) - pos)
                 raise LatexWalkerParseError(f"{self.closing} is missing", s=w.s, pos=pos)
             return ParsedMacroArgs([raw_node(w, pos, end, parsing_state)], "{"), pos, end - pos
 
@@ -162,9 +172,16 @@ def context() -> Any:
         r"""Reads every macro of the `\cite` families alike, also those nobody listed."""
 
         def get_macro_spec(self, macroname: str) -> Any:
+            if isinstance(macroname, Bare):
+                return MacroSpec(macroname)
             if is_cite(macroname):
                 return MacroSpec(macroname, args_parser=MacroStandardArgsParser("*[[{"))
             return super().get_macro_spec(macroname)
+
+        def test_for_specials(self, s: str, pos: int, parsing_state: Any = None) -> Any:
+            if s[pos] not in specials:
+                return None
+            return super().test_for_specials(s, pos, parsing_state=parsing_state)
 
     tables = ((spec, names) for table in (_OPAQUE, _READ) for spec, names in table.items())
     macros = [
@@ -187,6 +204,7 @@ def context() -> Any:
     ]
     environments += [EnvironmentSpec(name, args_parser=RawBody(name)) for name in sorted(VERBATIM)]
     default = get_default_latex_context_db()
+    specials = {spec.specials_chars[0] for spec in default.iter_specials_specs()}
     merged = Context()
     merged.add_context_category("evalkit", macros=macros, environments=environments)
     for category in default.categories():

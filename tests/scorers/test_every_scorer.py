@@ -54,9 +54,9 @@ def score_of(name: str, text: str, **reply: Any) -> Score:
         assert 0.0 <= score.value <= 1.0
     for finding in score.findings:
         assert finding.message
-        if finding.start is not None:
-            end = finding.start if finding.end is None else finding.end
-            assert 0 <= finding.start <= end <= len(text)
+        assert (finding.start is None) == (finding.end is None)
+        if finding.start is not None and finding.end is not None:
+            assert 0 <= finding.start <= finding.end <= len(text)
     return score
 
 
