@@ -41,7 +41,7 @@ __all__ = [
     "save_prompt",
 ]
 
-HEADER_KEYS = ("schema", "description")
+HEADER_KEYS = ("schema", "description", "language")
 _HEADER = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _PART = re.compile(r"^# (system|user)[ \t]*$", re.MULTILINE)
 

@@ -156,6 +156,8 @@ def comparability(run: Manifest, baseline: Manifest) -> Comparability:
     other = differs("suite", "suite", baseline.suite, run.suite)
     differs("cases", "suite digest", baseline.suite_digest, run.suite_digest)
     differs("prompt", "prompt", baseline.prompt.get("hash"), run.prompt.get("hash"))
+    languages = (m.prompt.get("language") or "not stated" for m in (baseline, run))
+    differs("prompt", "prompt language", *languages)
     differs("model", "model", baseline.model, run.model)
     differs("model", "request settings", dict(baseline.settings), dict(run.settings))
     differs("app", "app version", baseline.app_version, run.app_version)

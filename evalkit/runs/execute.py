@@ -184,6 +184,7 @@ def manifest_of(
             "name": prompt.name if prompt else suite.task.entry,
             "hash": prompt.hash if prompt else "",
             "draft": plan.draft,
+            "language": str(prompt.header.get("language", "")) if prompt else "",
         },
         model=plan.model,
         app_version=suite.task.app_version,

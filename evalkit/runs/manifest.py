@@ -19,8 +19,8 @@ class Manifest:
     """The pins of one run.
 
     `sampling` holds n, allocation, seed, repeats, and per stratum sizes, population and weights.
-    `prompt` holds name, hash and whether it was an unsaved draft. `by` maps each criterion to the
-    hash of its scorer or judge, `judges` each judge's file to hash, model and licence hash,
+    `prompt` holds name, hash, language and whether it was an unsaved draft. `by` maps each
+    criterion to the hash of its scorer or judge, `judges` each judge to hash, model and licence,
     `scales` each scale criterion to its lowest and highest level.
     `stopped` is "" for a complete run, else why it ended early. `origin` is model,
     handwritten or scripted: a screen never shows the last two as a model's work.

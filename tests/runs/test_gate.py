@@ -221,3 +221,22 @@ def test_a_deadline_that_passed_is_not_measured(world: World) -> None:
     assert status == 4
     assert "the run ended early" in said
     assert "deadline" in said
+
+
+def test_a_baseline_of_another_prompt_language_or_mix_is_not_compared_in_silence(
+    world: World,
+) -> None:
+    header = "---\nlanguage: en\n---\n"
+    prompt = world.folder / "prompts" / "say.md"
+    text = prompt.read_text()
+    world.suite(BOTH)
+    prompt.write_text(header + text)
+    before = scripted(world, word)
+    prompt.write_text(header.replace("en", "zh") + text)
+    world.edit("[sampling]", "[sampling]\nmix = { easy = 0.6, hard = 0.4 }")
+    found = decide(scripted(world, word), load_suite(world.folder), baseline=before)
+    assert "prompt language: en in the baseline, zh now" in found.differences
+    assert "sample weights: easy 0.5, hard 0.5 in the baseline, easy 0.6, hard 0.4 now" in (
+        found.differences
+    )
+    assert found.criteria[0].relative is not None
