@@ -25,7 +25,7 @@ with app.setup(hide_code=True):
 @app.function(hide_code=True)
 def sentence(text, kind="warn"):
     """One sentence in place; the rest of the page stays usable."""
-    return mo.callout(mo.plain_text(text), kind=kind)
+    return mo.callout(html(fragments.note(text)), kind=kind)
 
 
 @app.function(hide_code=True)
@@ -163,10 +163,14 @@ def buttons(desk, params, plan, price, set_round):
         desk.start(plan, max_cost_usd=params.max_cost)
         set_round(lambda n: n + 1)
 
+    _busy = desk.job.running
+    _label = "Running" if _busy else price.label
     actions = mo.ui.array(
         [
-            mo.ui.button(label=price.label, on_click=_run, kind="success"),
-            mo.ui.button(label="Stop", on_click=lambda _: desk.job.stop(), kind="danger"),
+            mo.ui.button(label=_label, on_click=_run, kind="success", disabled=_busy),
+            mo.ui.button(
+                label="Stop", on_click=lambda _: desk.job.stop(), kind="danger", disabled=not _busy
+            ),
         ]
     )
     return (actions,)
@@ -184,16 +188,17 @@ def where(actions, plan, suite):
 def clock(desk, get_round):
     get_round()
     ticking = mo.ui.refresh(default_interval="1s") if desk.job.running else None
-    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking else None
+    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking is not None else None
     return (ticking,)
 
 
 @app.cell(hide_code=True)
 def watch(desk, get_round, set_round, ticking):
-    _ = ticking.value if ticking else None
+    _ = ticking.value if ticking is not None else None
     if get_round() and not desk.job.running and ticking is not None:
         set_round(lambda n: n + 1)  # it ended: price, results and the clock are drawn again
-    mo.plain_text(desk.job.line) if desk.job.state != "failed" else sentence(desk.job.line)
+    _line = html(fragments.progress_html(desk.job.progress, desk.job.line))
+    _line if desk.job.state != "failed" else sentence(desk.job.line)
     return
 
 
@@ -254,7 +259,7 @@ def scores(found, judge, params):
     if _curve is not None:
         _title = "**Recalibration** · thick: all, thin: without a fold"
         _parts.append(framed(_title, _curve))
-    _words = html(view.note_html(pictures.recalibration_words(line)))
+    _words = html(fragments.note(pictures.recalibration_words(line)))
     mo.vstack([mo.hstack(_parts, justify="start", gap=1, wrap=True), _words])
     return (line,)
 
@@ -279,9 +284,9 @@ def licence_button(desk, result, set_written):
 @app.cell(hide_code=True)
 def licence_line(desk, get_written, writing):
     _what = "The file says what was found and what it permits, also when that is nothing."
-    _done = [html(view.note_html(f"written: {path.as_posix()}")) for path in get_written()]
+    _done = [html(fragments.note(f"written: {path.as_posix()}")) for path in get_written()]
     _problem = [sentence(desk.problem)] if desk.problem else []
-    mo.vstack([writing, html(view.note_html(_what)), *_done, *_problem])
+    mo.vstack([writing, html(fragments.note(_what)), *_done, *_problem])
     return
 
 

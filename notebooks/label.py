@@ -25,7 +25,7 @@ with app.setup(hide_code=True):
 @app.function(hide_code=True)
 def sentence(text, kind="warn"):
     """One sentence in place; the rest of the page stays usable."""
-    return mo.callout(mo.plain_text(text), kind=kind)
+    return mo.callout(html(fragments.note(text)), kind=kind)
 
 
 @app.function(hide_code=True)

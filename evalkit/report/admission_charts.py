@@ -53,7 +53,7 @@ def scatter(line: Admitted, *, width: int = 250) -> alt.Chart:
     diagonal = (
         alt.Chart(alt.Data(values=[{"x": end, "y": end} for end in ends]))
         .mark_line(color=COLOURS["neutral"], strokeDash=[4, 3], strokeWidth=1)
-        .encode(x=alt.X("x:Q", title=None), y=alt.Y("y:Q", title=None))
+        .encode(x=alt.X("x:Q", title="people"), y=alt.Y("y:Q", title="judge"))
     )
     points = (
         alt.Chart(alt.Data(values=dots))
@@ -102,7 +102,9 @@ def recalibration_words(line: Admitted) -> str:
         why = ", ".join(found.reasons).replace("_", " ")
         return f"Not recalibrated: {why}."
     held = found.qwk_held_out
-    judged = "worth a licence for recalibrated scores" if found.credible else "not worth a licence"
+    judged = "it reaches the bar" if found.credible else "it does not reach the bar"
+    if found.credible and not line.anchor.provenance.may_grant:
+        judged += ", which licenses nothing while no person has labelled the anchor"
     return (
         f"QWK raw {found.qwk_raw.estimate:.2f} · in sample {found.qwk_in_sample:.2f} · held out "
         f"{held.estimate:.2f} ({held.ci_low:.2f} to {held.ci_high:.2f}) · optimism "

@@ -22,7 +22,6 @@ __all__ = [
     "admission_text",
     "checks_html",
     "head_html",
-    "note_html",
     "path_html",
     "ruling_html",
     "strip_html",
@@ -104,11 +103,6 @@ def tables_html(found: AdmissionRun) -> str:
     return f'<div class="ek-admission">{"".join(parts)}<div class="ek-note">{note}</div></div>'
 
 
-def note_html(text: str) -> str:
-    """A quiet line."""
-    return f'<div class="ek-note">{esc(text)}</div>'
-
-
 def path_html(judge: Judge, steps: Sequence[Step]) -> str:
     """The stations of one judge as a picture: reached ones tinted, the present one lit.
 
@@ -143,7 +137,7 @@ def strip_html(run: Reconstructed) -> str:
         [[how, right, n] for how, (right, n) in sorted(run.by_how.items())],
     )
     return (
-        f'<div class="ek-note">{esc(run.sentence)}</div><div class="ek-strip">{tiles}</div>'
+        f'<div class="ek-strip">{tiles}</div>'
         f'<div class="ek-note">{esc(legend)}</div>'
         f"<details><summary>by way of weakening</summary>{by_how}</details>"
     )

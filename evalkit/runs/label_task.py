@@ -285,7 +285,11 @@ def _draw(
 
 
 def _by_class(suite: Suite, choices: LabelChoices, ids: Sequence[str], run: str) -> Plan:
-    """The recorded draw by class of this run; the first time, from labels people gave before."""
+    """The recorded draw by class of this run; the first time, from labels people gave before.
+
+    Only labels of a random draw say a class: one drawn by verdict holds too many of the items on
+    which the judge errs, or too few, and its recall could not be read off them.
+    """
     folder, known = suite.folder / "labels", dict[str, str]()
     for file in sorted((folder / "plans").glob("*.json")):
         plan = read_plan(folder, file.stem)
@@ -293,6 +297,8 @@ def _by_class(suite: Suite, choices: LabelChoices, ids: Sequence[str], run: str)
             continue
         if plan.draw is Draw.BY_CLASS and plan.seed == choices.seed:
             return plan
+        if plan.draw is not Draw.RANDOM:
+            continue
         labels = read_labels(_label_file(folder, plan, "yes_no"))
         for (item, _, _), label in current_labels(labels).items():
             if label.label in ("yes", "no") and item in ids:
@@ -300,7 +306,7 @@ def _by_class(suite: Suite, choices: LabelChoices, ids: Sequence[str], run: str)
     if not known:
         raise AnchorError(
             "--plan by_class draws so many of each class that people gave before: nobody has "
-            "labelled this run yet. Begin with --plan random or by_verdict."
+            "labelled a random draw of this run yet. Begin with --plan random."
         )
     each = -(-(choices.sample or len(known)) // 2)
     return by_class_plan(known, each, run=run, criterion=choices.criterion, seed=choices.seed)

@@ -72,7 +72,7 @@ class AdmissionRun:
         return (
             Step("candidate", True),
             Step("anchored", line is not None or ranked, "" if line or ranked else "no anchor yet"),
-            Step("diagnosed", diagnosed, line.sentence if line else ""),
+            Step("diagnosed", diagnosed, line.sentence if line else "nothing to diagnose yet"),
             Step("reconstructed", passed, "" if passed else _missing_pairs(judge, pairs)),
             Step("licensed", granted, "" if granted else "nothing is permitted yet"),
         )
