@@ -57,8 +57,9 @@ def cockpit(params):
 @app.cell(hide_code=True)
 def signals():
     get_round, set_round = mo.state(0)  # grows when a run starts or ends
-    get_saved, set_saved = mo.state(0)  # grows when a prompt, a baseline or a case is written
-    return get_round, get_saved, set_round, set_saved
+    get_saved, set_saved = mo.state(0)  # grows when a prompt or a baseline is written
+    get_cases, set_cases = mo.state(0)  # grows when a case is added
+    return get_cases, get_round, get_saved, set_cases, set_round, set_saved
 
 
 @app.cell(hide_code=True)
@@ -85,16 +86,23 @@ def choose_suite(suites):
 
 
 @app.cell(hide_code=True)
-def open_suite(desk, get_saved, suite_choice):
-    get_saved()
-    suite = desk.open(suite_choice.value)
-    mo.stop(suite is None, mo.vstack([suite_choice, sentence(desk.problem)]))
+def open_suite(desk, suite_choice):
+    # The choices below are made from it once: nothing that is written later resets them.
+    opened = desk.open(suite_choice.value)
+    mo.stop(opened is None, mo.vstack([suite_choice, sentence(desk.problem)]))
+    return (opened,)
+
+
+@app.cell(hide_code=True)
+def suite_now(desk, get_cases, opened, suite_choice):
+    suite = desk.open(suite_choice.value) if get_cases() else opened
+    mo.stop(suite is None, sentence(desk.problem))
     return (suite,)
 
 
 @app.cell(hide_code=True)
-def choose_prompt(desk, params, suite):
-    prompts = desk.prompts(suite, params.prompt)
+def choose_prompt(desk, opened, params):
+    prompts = desk.prompts(opened, params.prompt)
     prompt_choice = mo.ui.dropdown(
         prompts, value=next(iter(prompts), None), label="prompt", full_width=True
     )
@@ -102,12 +110,12 @@ def choose_prompt(desk, params, suite):
 
 
 @app.cell(hide_code=True)
-def choose_rest(params, suite):
-    most = max(len(suite.cases), params.sample)
+def choose_rest(opened, params):
+    most = max(len(opened.cases), params.sample)
     controls = mo.ui.dictionary(
         {
             "model": mo.ui.text(
-                value=params.model or suite.task.model, label="model", full_width=True
+                value=params.model or opened.task.model, label="model", full_width=True
             ),
             "sample": mo.ui.number(
                 1, most, value=params.sample, label="sample", debounce=True, full_width=True
@@ -146,10 +154,10 @@ def choices_of(controls, params):
 
 
 @app.cell(hide_code=True)
-def write_prompt(desk, prompt_choice, suite):
+def write_prompt(desk, opened, prompt_choice):
     mo.stop(prompt_choice.value is None, sentence("This suite names no prompt."))
     editor = mo.ui.text_area(
-        desk.text(suite, prompt_choice.value), rows=18, debounce=400, full_width=True
+        desk.text(opened, prompt_choice.value), rows=18, debounce=400, full_width=True
     )
     return (editor,)
 
@@ -342,10 +350,10 @@ def one_case(baseline, case_choice, plan, run, suite):
 
 
 @app.cell(hide_code=True)
-def grow(case, desk, set_saved, suite):
+def grow(case, desk, set_cases, suite):
     def _add(form):
         desk.add_to_golden(suite, case, form["why"])
-        set_saved(lambda n: n + 1)
+        set_cases(lambda n: n + 1)
 
     grow_form = (
         mo.md("Add a case like this one to the golden set. Reason: {why}")
