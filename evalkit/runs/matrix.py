@@ -86,17 +86,25 @@ def criterion_scores(
             left out (the rate among judged cases).
     """
     found = {name: CriterionScores(name, score_range_of(manifest, name)) for name in manifest.by}
+    rules = {name: manifest.thresholds.get(name, {}) for name in manifest.by}
     for row in rows:
+        case = row.case_id
         for name, score in row.scores.items():
-            scores = found.setdefault(name, CriterionScores(name, score_range_of(manifest, name)))
-            scores.counts[score.status.value] = scores.counts.get(score.status.value, 0) + 1
+            scores = found.get(name)
+            if scores is None:
+                scores = found[name] = CriterionScores(name, score_range_of(manifest, name))
+                rules[name] = manifest.thresholds.get(name, {})
+            word = score.status.value
+            scores.counts[word] = scores.counts.get(word, 0) + 1
             if score.status is ScoreStatus.NOT_JUDGED and not_judged == "left_out":
                 continue
-            value, word = value_in_unit(score, row, manifest, name)
-            scores.values.setdefault(row.case_id, []).append(value)
-            scores.words.setdefault(row.case_id, []).append(word)
-            scores.stratum[row.case_id] = row.stratum
-            scores.cluster[row.case_id] = row.cluster or row.case_id
+            value, word = _in_unit(score, row, scores.score_range, rules[name])
+            if case in scores.values:
+                scores.values[case].append(value)
+                scores.words[case].append(word)
+            else:
+                scores.values[case], scores.words[case] = [value], [word]
+                scores.stratum[case], scores.cluster[case] = row.stratum, row.cluster or case
     return {name: scores for name, scores in found.items() if scores.values or scores.counts}
 
 
@@ -109,7 +117,14 @@ def value_in_unit(
     score: Score, row: Row, manifest: Manifest, name: str
 ) -> tuple[float | None, str]:
     """A score in its criterion's unit (rate 0..1, or levels), and what became of it."""
-    low, high = score_range_of(manifest, name)
+    rule = manifest.thresholds.get(name, {})
+    return _in_unit(score, row, score_range_of(manifest, name), rule)
+
+
+def _in_unit(
+    score: Score, row: Row, score_range: tuple[float, float], rule: Mapping[str, Any]
+) -> tuple[float | None, str]:
+    low, high = score_range
     if score.status is ScoreStatus.NOT_JUDGED:
         return low, Observation.SYSTEM_ERROR.value
     if score.status is ScoreStatus.UNSCORED:
@@ -117,7 +132,6 @@ def value_in_unit(
     if score.value is None:
         return None, Observation.SKIPPED.value
     word = Observation.OK if row.status is RowStatus.OK else Observation.SYSTEM_ERROR
-    rule = manifest.thresholds.get(name, {})
     value = low + score.value * (high - low)
     if rule.get("statistic") == "rate":
         levels: Sequence[Any] = score.details.get("levels", (0.0, 1.0))

@@ -32,13 +32,20 @@ class Run:
     kept: Sequence[Row] | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[Row]:
+        return self._read()
+
+    def skim(self) -> Iterator[Row]:
+        """The rows as far as counting needs them, where they are read from disk: see `skim_row`."""
+        return self._read(skim=True)
+
+    def _read(self, *, skim: bool = False) -> Iterator[Row]:
         if self.kept is not None:
             return iter(self.kept)
         if self.folder is None:
             raise BaselineError(
                 f"run {self.manifest.run_id}: its rows are neither kept nor on disk"
             )
-        return read_rows(self.folder / "rows.jsonl")
+        return read_rows(self.folder / "rows.jsonl", skim=skim)
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:

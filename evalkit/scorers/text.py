@@ -20,6 +20,7 @@ _MAX_FINDINGS = 20
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+(?:['’\-][^\W{_CJK}]+)*")
 _ALIKE = {"'": "['’‘ʼ]", '"': '["“”„]', "-": "[-\u2010\u2011]"}
+_ODD_SPACE = re.compile(r"[^\S ]|  ")  # white space that is not one blank
 _OPEN_END = re.compile(r"(?:[,;:(\[{、，：；（「]|\w[-–—]|(?<!\\)\\)\Z")
 _FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
 
@@ -28,8 +29,20 @@ def find_text(
     text: str, wanted: str, *, ignore_case: bool = False, whole_words: bool = False
 ) -> list[tuple[int, int]]:
     """Where `wanted` stands in `text`: any white space and any form of a quote mark will do."""
+    plain = " ".join(wanted.split())
+    exact = not (ignore_case or whole_words or _ALIKE.keys() & set(plain))
+    if exact and plain and not _ODD_SPACE.search(text):
+        return list(_places(text, plain))  # a pattern would say the same, and each must be compiled
     pattern = _pattern(wanted, ignore_case, whole_words)
     return [found.span() for found in pattern.finditer(text)]
+
+
+def _places(text: str, plain: str) -> Iterator[tuple[int, int]]:
+    start = text.find(plain)
+    while start >= 0:
+        end = start + len(plain)
+        yield start, end
+        start = text.find(plain, end)
 
 
 @lru_cache(maxsize=1024)

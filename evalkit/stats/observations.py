@@ -80,6 +80,8 @@ class Observations:
             raise StatsError(
                 f"{len(units)} cluster ids for {len(self.values)} cases; give one per case."
             )
+        if len(set(units)) == len(units):
+            return self
         rows: dict[Hashable, list[int]] = {}
         for i, unit in enumerate(units):
             rows.setdefault(unit, []).append(i)
@@ -206,12 +208,13 @@ def _pad(rows: Sequence[NDArray[Any]], fill: float = math.nan) -> Floats:
 
 def _codes(status: Sequence[Sequence[str]], planned: NDArray[np.bool_]) -> NDArray[np.str_]:
     known = {str(x) for x in Observation}
-    rows = [[s] if isinstance(s, str) else list(s) for s in status]
+    rows = [(s,) if isinstance(s, str) else s for s in status]
     if [len(r) for r in rows] != [int(n) for n in planned.sum(axis=1)]:
         raise StatsError("status has another shape than the scores; give one word per score.")
+    words = [str(s) for row in rows for s in row]
+    if unknown := set(words) - known:
+        i, word = next((i, s) for i, row in enumerate(rows) for s in row if str(s) in unknown)
+        raise StatsError(f"case {i}: status {word!r} is none of {sorted(known)}.")
     codes = np.full(planned.shape, "", dtype="<U16")
-    for i, row in enumerate(rows):
-        if unknown := [s for s in row if str(s) not in known]:
-            raise StatsError(f"case {i}: status {unknown[0]!r} is none of {sorted(known)}.")
-        codes[i, : len(row)] = [str(s) for s in row]
+    codes[planned] = words  # the planned cells of a row are its first ones
     return codes

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalkit.errors import ScorerError
 from evalkit.records import Case, Finish, Reply, Score, Usage
@@ -10,6 +12,7 @@ from evalkit.scorers.text import (
     Length,
     Matches,
     NotTruncated,
+    _pattern,
     count_words,
     find_text,
     visible_text,
@@ -26,6 +29,15 @@ def places(score: Score, text: str) -> list[str]:
 
 def test_the_visible_text_is_offered_here() -> None:
     assert visible_text("<think>x</think>y") == "y"
+
+
+FEW = st.text(alphabet="ab. '\"\n\u00a0", max_size=9)
+
+
+@given(text=FEW, wanted=FEW.filter(str.strip))
+def test_the_quick_search_finds_what_the_pattern_finds(text: str, wanted: str) -> None:
+    pattern = _pattern(wanted, ignore_case=False, whole_words=False)
+    assert find_text(text, wanted) == [found.span() for found in pattern.finditer(text)]
 
 
 @pytest.mark.parametrize(
