@@ -125,7 +125,7 @@ def parse(text: str) -> Tex:
     except RecursionError:
         return Tex(text, "nested too deeply to parse")
     except BeyondRepair:
-        at, why = min(walk.faults)
+        at, why = min(walk.faults, default=(0, "this would be read again and again"))
         line = text.count("\n", 0, at) + 1
         return Tex(text, f"too much is left open to be read as TeX; first, line {line}: {why}")
     except (LatexWalkerError, IndexError) as fault:  # IndexError: a text that ends inside \verb

@@ -133,6 +133,7 @@ def prose_of(text: str) -> str:
     return "".join([*pieces, text[at:]])
 
 
+@lru_cache(maxsize=16)
 def numbers_in(text: str, *, everything: bool = False) -> tuple[Number, ...]:
     """The quantities of a text in order of appearance.
 

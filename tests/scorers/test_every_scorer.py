@@ -33,7 +33,6 @@ CASE = Case(
 # Each starts a program of its own, so that a hundred drawn texts would take a minute.
 SLOW = {"compiles", "renders"}
 NEEDS_NO_ANSWER = {"material_complete", "mrr", "ndcg", "precision_at_k", "recall_at_k"}
-TEX = {"citations_closed", "content_kept", "report_score", "sourced_numbers"}  # tested beside
 QUICK = sorted(set(SCORERS) - SLOW)
 
 
@@ -104,7 +103,7 @@ def test_five_megabytes_get_a_reason(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(QUICK) - TEX))
+@pytest.mark.parametrize("name", QUICK)
 def test_five_megabytes_of_rubbish_get_a_reason(name: str) -> None:
     pieces = ("{", "\\a{$x^{2}$} ", '{"a": ["b", ', "`\"'", "0")
     score_of(name, "".join(piece * (1_000_000 // len(piece)) for piece in pieces))
@@ -166,7 +165,7 @@ def lines_run(name: str, text: str) -> int:
 @pytest.mark.parametrize("name", QUICK)
 @pytest.mark.parametrize(
     "piece",
-    ["The pump holds 2 litres. ", '{"a":!', "https://a) ", "'a ", "\\a{b} $x$ ", "% TODO\n", "<think>\n", "1,234 ", "{"],
+    ["The pump holds 2 litres. ", '{"a":!', "https://a) ", "'a ", "\\a{b} $x$ ", "% TODO\n", "<think>\n", "1,234 ", "{", "\\cite[a ", "\\frac{a} "],
 )  # fmt: skip
 def test_twice_the_text_is_at_most_twice_the_work(name: str, piece: str) -> None:
     text = piece * (4_000 // len(piece))

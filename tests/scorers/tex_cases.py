@@ -32,6 +32,8 @@ HOSTILE: dict[str, str] = {
     "closed_braces": "}a " * 3000,
     "nested_environments": "\\begin{a}" * 1500,
     "nested_options": "\\cite[" * 1500,
+    "open_options": "\\cite[" * 30 + "a b " * 2000,
+    "open_arguments": "\\frac{a" * 30 + "a b " * 2000,
     "nested_mathematics": "\\(" * 1500,
     "backslash": "\\",
     "verb_at_the_end": "\\verb",
