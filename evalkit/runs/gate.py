@@ -18,8 +18,9 @@ from evalkit.runs.baseline import Comparability, comparability
 from evalkit.runs.comparison import case_contents
 from evalkit.runs.early_stop import stopped_ruling
 from evalkit.runs.gate_criterion import Measured, corrected, licences_of, result_of
+from evalkit.runs.gate_looks import looks
 from evalkit.runs.gate_reference import Reference, edited_after
-from evalkit.runs.gate_result import NOT_COMPARED, CriterionResult, GateResult, Look
+from evalkit.runs.gate_result import NOT_COMPARED, CriterionResult, GateResult
 from evalkit.runs.gate_rulings import Evidence
 from evalkit.runs.gate_sentence import last_line
 from evalkit.runs.manifest import Manifest
@@ -31,9 +32,7 @@ from evalkit.stats.sequential import ALPHA as ALPHA_LEFT
 
 __all__ = ["decide"]
 
-MOST_LOOKS = 12
 ALPHA = 0.05
-LOOK_AT = {Decision.FAIL.value, Decision.BROKEN.value, Decision.UNDECIDED.value}
 
 
 def decide(
@@ -111,19 +110,14 @@ def decide(
         n_missing=run.errors,
         problems=problems,
         missing=tuple(manifest.calls.get("missing", ())),
-        look_at=tuple(_looks(run, results)),
+        look_at=looks(run, results, baseline),
         differences=pins.differences,
         changes=reference.changes if reference else (),
         edited=edited_after(manifest, suite, earlier),
         notes=tuple(_notes(run, suite, baseline, results)),
         ref=reference.ref if reference else "",
         baseline=baseline.manifest if baseline else None,
-        failed_floors=tuple(
-            r.name
-            for r in results
-            if r.gate
-            and any(x.decision is Decision.FAIL and x.rule != "relative" for x in r.rulings)
-        ),
+        failed_floors=tuple(r.name for r in results if r.gate and r.misses_floor),
     )
     return replace(result, sentence=last_line(result))
 
@@ -216,30 +210,6 @@ def _problems(run: Run, results: Sequence[CriterionResult]) -> tuple[str, ...]:
         why = next((r.not_compared for r in results if r.gate and r.not_compared), "")
         found.append(f"nothing was decided: {why or 'no criterion of the suite decides anything'}")
     return tuple(found)
-
-
-def _looks(run: Run, results: Sequence[CriterionResult]) -> list[Look]:
-    """What to open first: runs below the highest score where a criterion did not pass."""
-    listed = bool(run.manifest.calls.get("missing"))  # named once already, call by call
-    wanted = {r.name for r in results if r.gate and r.word in LOOK_AT}
-    failed = {r.name for r in results if r.word == Decision.FAIL.value}
-    order = {r.name: i for i, r in enumerate(sorted(results, key=lambda r: r.word != "FAIL"))}
-    found = [
-        (order[name], 2.0 if score.value is None else score.value, index, row, name, score)
-        for index, row in enumerate(run)
-        for name, score in row.scores.items()
-        if name in wanted
-        and (score.value is None or score.value < 1.0)
-        and not (row.reply is None and (listed or name in failed))
-    ]
-    found.sort(key=lambda entry: entry[:3])
-    seen: set[str] = set()
-    looks: list[Look] = []
-    for _, _, _, row, name, score in found:
-        if row.case_id not in seen and len(looks) < MOST_LOOKS:
-            seen.add(row.case_id)
-            looks.append(Look(row.case_id, row.repeat, name, score.reason))
-    return looks
 
 
 def _notes(

@@ -53,6 +53,11 @@ class CriterionResult:
         return next((r for r in self.rulings if r.rule == "relative"), None)
 
     @property
+    def misses_floor(self) -> bool:
+        """Whether it fails by itself, without a look at the baseline's scores."""
+        return any(r.decision is Decision.FAIL and r.rule != "relative" for r in self.rulings)
+
+    @property
     def score_range(self) -> tuple[float, float]:
         """Lowest and highest score."""
         return self.now.score_range if self.now else (0.0, 1.0)

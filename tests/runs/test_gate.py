@@ -240,3 +240,13 @@ def test_a_baseline_of_another_prompt_language_or_mix_is_not_compared_in_silence
         found.differences
     )
     assert found.criteria[0].relative is not None
+
+
+def test_only_cases_that_were_better_before_are_shown_for_a_drop(world: World) -> None:
+    world.suite(DROP)
+    before = scripted(world, lambda body: "no" if word(body) in FOUR else word(body))
+    fallen = {f"word{i}" for i in (40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51)} | FOUR
+    after = scripted(world, lambda body: "no" if word(body) in fallen else word(body))
+    found = decide(after, load_suite(world.folder), baseline=before)
+    assert found.decision is Decision.FAIL
+    assert [look.case_id for look in found.look_at] == [f"c{i:03d}" for i in range(40, 52)]
