@@ -24,7 +24,7 @@ with app.setup(hide_code=True):
 @app.function(hide_code=True)
 def sentence(text, kind="warn"):
     """One sentence in place; the rest of the page stays usable."""
-    return mo.callout(mo.plain_text(text), kind=kind)
+    return mo.callout(html(fragments.note(text)), kind=kind)
 
 
 @app.function(hide_code=True)
@@ -72,11 +72,16 @@ def intro():
     mo.md("""
     # Which draft is better, and would I agree?
 
-    Choose two sides in the sidebar: a prompt, an earlier run, the frozen baseline or a folder of
-    drafts. A judge compares them case by case in both orders; you read the pairs and say, without
+    A judge compares two sides case by case in both orders; you read the pairs and say, without
     knowing which side is which, whether you agree. Nothing is asked of a model before the green
     button is pressed; it says what it will cost.
     """)
+    return
+
+
+@app.cell(hide_code=True)
+def top(plan):
+    html(duel_html.plan_line(plan)) if plan else mo.md("*Choose two sides in the sidebar.*")
     return
 
 
@@ -128,10 +133,18 @@ def choose_rest(desk, params, suite):
                 full_width=True,
             ),
             "sample": mo.ui.number(
-                1, max(len(suite.cases), params.sample), value=params.sample, label="sample"
+                *(1, max(len(suite.cases), params.sample)),
+                value=params.sample,
+                label="sample",
+                debounce=True,
+                full_width=True,
             ),
-            "repeats": mo.ui.number(1, 50, value=params.repeats, label="repeats"),
-            "seed": mo.ui.number(0, value=params.seed, label="seed"),
+            "repeats": mo.ui.number(
+                1, 50, value=params.repeats, label="repeats", debounce=True, full_width=True
+            ),
+            "seed": mo.ui.number(
+                0, value=params.seed, label="seed", debounce=True, full_width=True
+            ),
             "one_order": mo.ui.checkbox(params.one_order, label="one order only (exploratory)"),
         }
     )
@@ -185,11 +198,16 @@ def buttons(choices, desk, plan, price, set_round):
         desk.start(plan, choices)
         set_round(lambda n: n + 1)
 
-    _label = price.label if price else "Compare"
+    _busy = desk.job.running
+    _label = "Running" if _busy else price.label if price else "Compare"
     actions = mo.ui.array(
         [
-            mo.ui.button(label=_label, on_click=_run, kind="success", disabled=price is None),
-            mo.ui.button(label="Stop", on_click=lambda _: desk.job.stop(), kind="danger"),
+            mo.ui.button(
+                label=_label, on_click=_run, kind="success", disabled=_busy or price is None
+            ),
+            mo.ui.button(
+                label="Stop", on_click=lambda _: desk.job.stop(), kind="danger", disabled=not _busy
+            ),
         ]
     )
     return (actions,)
@@ -197,10 +215,9 @@ def buttons(choices, desk, plan, price, set_round):
 
 @app.cell(hide_code=True)
 def where(actions, plan, plan_problem, price_problem):
-    _line = [html(duel_html.plan_line(plan))] if plan else []
     _notes = [sentence(note, "info") for note in plan.notes] if plan else []
     _problems = [sentence(text) for text in (plan_problem, price_problem) if text]
-    mo.vstack([*_line, *_notes, *_problems, actions.hstack(justify="start")])
+    mo.vstack([*_notes, *_problems, actions.hstack(justify="start")])
     return
 
 
@@ -217,7 +234,8 @@ def watch(desk, get_round, set_round, ticking):
     _ = ticking.value if ticking is not None else None
     if get_round() and not desk.job.running and ticking is not None:
         set_round(lambda n: n + 1)  # it ended: price, results and the clock are drawn again
-    mo.plain_text(desk.job.line) if desk.job.state != "failed" else sentence(desk.job.line)
+    _line = html(fragments.progress_html(desk.job.progress, desk.job.line))
+    _line if desk.job.state != "failed" else sentence(desk.job.line)
     return
 
 
@@ -326,25 +344,30 @@ def shelf(duel, found, only):
 
 
 @app.cell(hide_code=True)
-def pager(get_place, pairs, set_place):
-    def _go(step):
-        return lambda _: set_place(lambda n: max(0, min(n + step, len(pairs) - 1)))
-
+def place(get_place, pairs):
     at = max(0, min(get_place(), len(pairs) - 1))
+    return (at,)
+
+
+@app.cell(hide_code=True)
+def pager(at, pairs, set_place):
     turn = mo.ui.array(
         [
             mo.ui.button(
-                label="← previous", on_click=_go(-1), keyboard_shortcut="ArrowLeft", disabled=at < 1
+                label="← previous",
+                on_click=lambda _: set_place(at - 1),
+                keyboard_shortcut="ArrowLeft",
+                disabled=at < 1,
             ),
             mo.ui.button(
                 label="next →",
-                on_click=_go(1),
+                on_click=lambda _: set_place(at + 1),
                 keyboard_shortcut="ArrowRight",
                 disabled=at + 1 >= len(pairs),
             ),
         ]
     )
-    return at, turn
+    return (turn,)
 
 
 @app.cell(hide_code=True)
