@@ -69,7 +69,7 @@ def buttons(desk, price, set_round):
         desk.start()
         set_round(lambda n: n + 1)
 
-    _busy, _label = desk.job.running, price.label if price else "Run"
+    _busy, _label = desk.job.running, desk.label(price) if price else "Run"
     actions = mo.ui.array(
         [
             mo.ui.button(

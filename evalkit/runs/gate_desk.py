@@ -30,6 +30,13 @@ class GateDesk:
             self.problem = str(error)
             return None
 
+    def label(self, price: Price) -> str:
+        """What the button says: the price of a live run, or what a replay will miss."""
+        if self.session.options.run_live:
+            return price.label
+        gaps = f" · {price.new_calls} calls are not recorded" if price.new_calls else ""
+        return f"Replay {price.cases} x {price.repeats} · nobody is asked{gaps}"
+
     def start(self) -> bool:
         """Start the run in the background of the notebook."""
         return self.job.start(lambda progress: self.session.run(progress))
