@@ -50,6 +50,11 @@ STYLE = """<style>
 .ek-admission .ek-table th,.ek-admission .ek-table td{overflow-wrap:normal;padding-right:.9rem}
 </style>"""
 
+_BRIEF = {
+    "recall of the rarer class": "rarer recall",
+    "bands never given": "unused",
+    "Spearman": "rho",
+}
 _SIGN = {"right": "✓", "wrong": "✗", "flipped": "⇄", "tie": "=", "invalid": "?"}
 _SAYS = {
     "right": "the strong text in both orders",
@@ -248,8 +253,16 @@ def _line_cells(
     unused = {k for k in rows[0] if all(row.get(k) == "-" for row in rows)}
     names = [k for k in rows[0] if k not in unused]
     cells = [[row.get(name, "") for name in names] for row in rows]
-    shorter = {"recall of the rarer class": "rarer recall", "bands never given": "never given"}
-    return [shorter.get(n, n) if brief else n for n in names], cells
+    if not brief:
+        return names, cells
+    head = [_BRIEF.get(name, name) for name in names]
+    return head, [
+        [_narrow(name, cell) for name, cell in zip(head, row, strict=True)] for row in cells
+    ]
+
+
+def _narrow(name: str, cell: str) -> str:
+    return cell.replace(",", "") if name == "unused" else cell.replace(" to ", ", ")
 
 
 def _pair_cells(runs: Sequence[Reconstructed]) -> tuple[list[str], list[list[str]]]:

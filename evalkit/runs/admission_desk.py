@@ -232,11 +232,15 @@ class AdmissionDesk(Desk):
         return self.job.start(lambda shown: self.run(plan, shown, max_cost_usd=max_cost_usd))
 
     def write_licences(self, result: Admittance) -> list[Path] | None:
-        """Write what was found of each candidate, also when it permits nothing."""
+        """Write what was found of each candidate, also when it permits nothing.
+
+        The scores behind it go beside it: a drift check compares with them, on any machine.
+        """
 
         def write() -> list[Path]:
             if result.broken:
                 raise StoreError(result.broken)
+            result.found.write_scores(result.plan.suite.folder / "licences" / "scores")
             return result.found.write_licences()
 
         return self.attempt(write)

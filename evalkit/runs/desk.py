@@ -50,11 +50,15 @@ class Desk:
             return None
 
     def suites(self, first: str) -> dict[str, str]:
-        """Name to folder of every suite, the asked one first."""
+        """Name to folder of every suite, the asked one first; its namesakes go by their path."""
         asked = Path(first)
         folders = [asked, *sorted(p.parent for p in self.golden.glob("*/suite.toml"))]
         unique = {folder.resolve(): folder for folder in reversed(folders)}
-        return {folder.name: str(folder) for folder in reversed(unique.values())}
+        found: dict[str, str] = {}
+        for folder in reversed(unique.values()):
+            name = folder.resolve().name
+            found[name if name not in found else str(folder)] = str(folder)
+        return found
 
     def open(self, folder: str) -> Suite | None:
         """The suite in a folder."""

@@ -92,6 +92,7 @@ def test_an_eliminated_judge_is_a_finding_its_licence_permits_nothing_and_the_ga
         folder / f"exports/admissions/docs_qa/faithfulness.{judge.hash}.faithfulness.csv"
     )
     assert len(scores) == 61
+    assert len(list((suite.folder / "licences" / "scores").glob("*.csv"))) == 5
     assert {score.judge for score in scores} == {"yes"}
 
 
