@@ -18,7 +18,7 @@ from evalkit.scorers.thinking import visible_text
 
 __all__ = ["Section", "replace_section", "sections", "tex_of", "whole_report"]
 
-_SPLIT_AT = tuple(name for name, level in SECTIONING.items() if level <= SECTIONING["section"])
+_SPLIT_AT = SECTIONING[: SECTIONING.index("section") + 1]
 _BACK_MACROS = ("bibliographystyle", "bibliography", "printbibliography", "appendix")
 _FENCE = re.compile(r"^```[a-zA-Z]*[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 

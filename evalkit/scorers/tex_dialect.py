@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-SECTIONING = {"part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4}
+SECTIONING = ("part", "chapter", "section", "subsection", "subsubsection")  # from the top down
 
 # By argument pattern (pylatexenc's: * star, [ optional, { mandatory). No reader sees these.
 _OPAQUE = {
@@ -66,7 +66,7 @@ _ENVIRONMENTS = {
     "{{": "CJK CJK* list",
 }
 OPAQUE = frozenset(name for names in _OPAQUE.values() for name in names.split()) | {
-    "verb", "verb*", "lstinline", "mintinline", "url", "path", "nolinkurl",
+    "verb", "lstinline", "mintinline", "url", "path", "nolinkurl",
 }  # fmt: skip
 HIDDEN_ARGUMENTS = {"href": {0}, "textcolor": {0}, "colorbox": {0}}
 VERBATIM = frozenset(
@@ -126,19 +126,16 @@ def context() -> Any:
     class RawArgument(MacroStandardArgsParser):
         """`{...}` up to its brace, or |...| up to its delimiter, nothing in it being TeX."""
 
-        def __init__(self, after: str = "") -> None:
-            super().__init__("{" + after)
-            self.after = after
+        def __init__(self, before: str = "*[", after: str = "") -> None:
+            super().__init__(before + "{" + after)
+            self.before = MacroStandardArgsParser(before)
+            self.after = MacroStandardArgsParser(after)
 
         def parse_args(self, w: Any, pos: int, parsing_state: Any = None) -> Any:
-            start = pos
+            before, _, length = self.before.parse_args(w, pos, parsing_state)
+            start = pos + length
             while start < len(w.s) and w.s[start].isspace():
                 start += 1
-            if w.s.startswith("*", start):
-                start += 1
-            if w.s.startswith("[", start):
-                start = w.s.find("]", start) + 1 or len(w.s)
-                w.spend(start - pos)
             opening = w.s[start : start + 1]
             end = -1
             if opening == "{":
@@ -148,10 +145,9 @@ def context() -> Any:
             if end < 0:
                 w.spend(len(w.s) - start)
                 raise LatexWalkerParseError("an argument does not end", s=w.s, pos=pos)
-            rest = MacroStandardArgsParser(self.after)
-            argd, _, length = rest.parse_args(w, end + 1, parsing_state)
+            after, _, length = self.after.parse_args(w, end + 1, parsing_state)
             raw = raw_node(w, start + 1, end, parsing_state)
-            parsed = ParsedMacroArgs([raw, *argd.argnlist], self.argspec)
+            parsed = ParsedMacroArgs([*before.argnlist, raw, *after.argnlist], self.argspec)
             return parsed, pos, end + 1 + length - pos
 
     class RawBody(MacroStandardArgsParser):
@@ -194,8 +190,8 @@ def context() -> Any:
         for name in ("url", "path", "nolinkurl", "verb", "lstinline")
     ]
     macros += [
-        MacroSpec("href", args_parser=RawArgument("{")),
-        MacroSpec("mintinline", args_parser=RawArgument("{")),
+        MacroSpec("href", args_parser=RawArgument("", "{")),
+        MacroSpec("mintinline", args_parser=RawArgument("[{")),
     ]
     environments = [
         EnvironmentSpec(name, args_parser=MacroStandardArgsParser(spec))

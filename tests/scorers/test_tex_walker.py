@@ -13,7 +13,7 @@ SOUND = (
     "\\section{Series} The loss was \\num{1.2e-3} at $-3.5$\\,K \\cite[p.~4]{lake2019}. % comment\n"
     "\\begin{tabular}{ll} a & 9{,}500 \\\\ b & \\SI{3}{mm} \\end{tabular} \\verb|x| \\url{a/b}\n\n"
 )
-BODY = "text \\textbf{bold} and \\cite{a}. " * 400
+BODY = "text \\textbf{bold} and \\cite{a}. " * 150
 
 
 def spent(text: str) -> int:
@@ -40,8 +40,8 @@ def test_words_are_read_as_wholes() -> None:
 def test_after_a_few_open_arguments_the_rest_is_read_all_the_same(left_open: str) -> None:
     tex = parse(left_open * 2 + BODY)
     assert not tex.problem
-    assert tex.visible.count("bold") == 400
-    assert len(citations_in(left_open * 2 + BODY)) == 400
+    assert tex.visible.count("bold") == 150
+    assert len(citations_in(left_open * 2 + BODY)) == 150
     assert [at for at, _ in tex.faults if at < len(left_open)]
 
 
@@ -55,7 +55,7 @@ def test_after_a_few_open_arguments_the_rest_is_read_all_the_same(left_open: str
         ("\\url{", "an argument does not end"),
     ],
 )
-@pytest.mark.parametrize("times", [8, 20, 40])
+@pytest.mark.parametrize("times", [9, 20, 40])
 def test_a_text_with_too_much_left_open_is_not_read_again_and_again(
     left_open: str, why: str, times: int
 ) -> None:
