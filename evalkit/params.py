@@ -95,7 +95,7 @@ class AdmitParams(_Common):
     judge: str = flag(
         "judges/faithfulness.md", "judge files parted by commas, relative to the suite or paths"
     )
-    model: str = flag("", "endpoint/model of the judge (default: the judge's own)")
+    model: str = flag("", "endpoint/model parted by commas (default: the judge's own)")
     criterion: str = flag("", "criterion of the judge that the anchor labels")
     anchors: str = flag("", "anchor file (default: the suite's first that these judges can score)")
     sample: int = flag(0, "items to draw, spread over the bands (0: all)", minimum=0)

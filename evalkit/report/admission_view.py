@@ -250,6 +250,9 @@ def _line_cells(
     """Head and cells of the admission table; `brief` keeps what fits a terminal."""
     left_out = {"diagnosis", "ruling"} if brief else set[str]()
     rows = [{k: v for k, v in line.row.items() if k not in left_out} for line in lines]
+    for line, row in zip(lines, rows, strict=True):
+        if [other.judge for other in lines].count(line.judge) > 1:  # one judge file, several models
+            row["judge"] = f"{line.judge} {line.model.rpartition('/')[2]}"
     unused = {k for k in rows[0] if all(row.get(k) == "-" for row in rows)}
     names = [k for k in rows[0] if k not in unused]
     cells = [[row.get(name, "") for name in names] for row in rows]

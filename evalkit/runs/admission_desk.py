@@ -136,12 +136,13 @@ class AdmissionDesk(Desk):
         return next(fits, [*files][-1])
 
     def judges(self, paths: Sequence[str], model: str = "") -> tuple[Judge, ...] | None:
-        """The candidates, under another model where one is named."""
+        """The candidates: each judge file under each of the models (parted by commas), if named."""
 
         def load() -> tuple[Judge, ...]:
             if not paths:
                 raise UsageError("choose a candidate: a judge file of the suite's judges/.")
-            return tuple(load_judge(path, model=model or None) for path in paths)
+            models = [name.strip() or None for name in model.split(",")]
+            return tuple(load_judge(path, model=name) for path in paths for name in models)
 
         return self.attempt(load)
 
