@@ -31,9 +31,9 @@ def intro():
     mo.md("""
     # When did it move, and why?
 
-    One chart a metric, the band is its 95 % interval. The shape of a point says what changed since
-    the one before: prompt, code, model, cases, judge, several of them, or none. A score that moved
-    while nothing changed is *drift*: a model or a service behind a name is no longer what it was.
+    One chart a metric; the band is its 95 % interval, the dashed line its floor. The word at a
+    point says what changed since the one before: prompt, code, model, cases, judge, or nothing. A
+    score that moved while nothing changed is *drift*: what stands behind a name is another thing.
     """)
     return
 
@@ -49,13 +49,17 @@ def charts(series):
     _empty = mo.callout(
         mo.md("The ledger holds nothing yet. A live run of `gate.py` fills it."), kind="info"
     )
-    mo.hstack([shown.history_chart(one) for one in series], wrap=True) if series else _empty
+    mo.hstack(
+        [shown.history_chart(one) for one in series], wrap=True, justify="start"
+    ) if series else _empty
     return
 
 
 @app.cell(hide_code=True)
 def steps(series):
-    table = mo.ui.table(shown.history_frame(series), selection="single", page_size=20)
+    table = mo.ui.table(
+        shown.history_frame(series), selection="single", page_size=20, show_data_types=False
+    )
     table
     return (table,)
 

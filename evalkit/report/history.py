@@ -10,7 +10,7 @@ from evalkit.report.safe import block_html, defang, esc, visible_controls
 from evalkit.report.tables import text_table
 from evalkit.report.worddiff import unified_html
 from evalkit.runs.git import file_at
-from evalkit.runs.history import CAUSES, Point, Series
+from evalkit.runs.history import Point, Series
 
 if TYPE_CHECKING:
     import altair as alt
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["history_chart", "history_frame", "history_text", "prompts_of", "step_html"]
 
-SHAPES = {"prompt": "diamond", "code": "square", "model": "triangle-up", "cases": "cross"}
+SHAPES = {
+    **{"first": "circle", "none": "circle", "prompt": "diamond", "code": "square"},
+    **{"model": "triangle-up", "cases": "cross", "judge": "triangle-right"},
+    **{"several": "triangle-down", "drift": "triangle-left"},
+}
 
 
 def history_chart(series: Series, *, width: int = 420, height: int = 120) -> alt.LayerChart:
@@ -27,27 +31,31 @@ def history_chart(series: Series, *, width: int = 420, height: int = 120) -> alt
 
     values = [_mark(number, point) for number, point in enumerate(series.points)]
     base = alt.Chart(alt.Data(values=values)).encode(
-        x=alt.X("at:Q", title=None, axis=alt.Axis(labels=False, ticks=False, grid=False))
+        x=alt.X(
+            "at:Q",
+            title=None,
+            scale=alt.Scale(padding=40),
+            axis=alt.Axis(labels=False, ticks=False, grid=False),
+        )
     )
     band = base.mark_area(opacity=0.18, color=COLOURS["now"]).encode(y="low:Q", y2="high:Q")
     line = base.mark_line(color=COLOURS["now"], strokeWidth=1).encode(
         y=alt.Y("score:Q", title=None, scale=alt.Scale(zero=False))
     )
-    words = ["first", "none", *CAUSES, "several", "drift"]
-    shapes = ["circle", "circle", *[SHAPES.get(c, "stroke") for c in CAUSES], "triangle-down"]
+    colour = alt.condition(
+        alt.datum.cause == "drift", alt.value(COLOURS["worse"]), alt.value(COLOURS["now"])
+    )
+    scale = alt.Scale(domain=list(SHAPES), range=list(SHAPES.values()))
     dots = base.mark_point(size=70, filled=True, opacity=1).encode(
         y="score:Q",
-        shape=alt.Shape(
-            "cause:N", scale=alt.Scale(domain=words, range=[*shapes, "arrow"]), title="what changed"
-        ),
-        color=alt.condition(
-            alt.datum.cause == "drift", alt.value(COLOURS["worse"]), alt.value(COLOURS["now"])
-        ),
+        shape=alt.Shape("cause:N", scale=scale, legend=None),
+        color=colour,
         tooltip=["date:N", "score:Q", "low:Q", "high:Q", "n:Q", "cause:N", "commit:N", "prompt:N"],
     )
-    floor = base.mark_rule(color=COLOURS["floor"], strokeDash=[4, 3]).encode(y="floor:Q")
+    words = base.mark_text(dy=-11, fontSize=11).encode(y="score:Q", text="word:N", color=colour)
+    floor = base.mark_line(color=COLOURS["floor"], strokeDash=[4, 3]).encode(y="floor:Q")
     title = visible_controls(series.title)
-    drawn: Any = alt.layer(band, floor, line, dots)
+    drawn: Any = alt.layer(band, floor, line, dots, words)
     return drawn.properties(width=width, height=height, title=title)
 
 
@@ -74,7 +82,9 @@ def history_frame(series: list[Series]) -> pd.DataFrame:
         for index, point in enumerate(one.points)
     ]
     frame = pd.DataFrame(rows)
-    return frame.sort_values("date", ascending=False, kind="stable") if rows else frame
+    if not rows:
+        return frame
+    return frame.sort_values("date", ascending=False, kind="stable").reset_index(drop=True)
 
 
 def history_text(series: list[Series]) -> str:
@@ -141,6 +151,7 @@ def _mark(number: int, point: Point) -> dict[str, Any]:
         "floor": None if entry.threshold != entry.threshold else entry.threshold,
         "n": entry.n,
         "cause": cause,
+        "word": "" if point.cause in ("first", "none") else point.cause,
         "commit": entry.git_sha[:12],
         "prompt": entry.prompt_hash,
     }
