@@ -35,10 +35,16 @@ def main(repeats: int = 3) -> list[dict[str, Any]]:
         )
         ideal = 1000 * 0.05 / concurrency
         rows.append(
-            row(f"1,000 cases of 50 ms at {concurrency}, scored, store on: run / bare loop",
-                got["ours"]["wall"] / got["floor"]["wall"], target, "x",
-                seconds=got["ours"]["wall"], of_ideal=got["ours"]["wall"] / ideal, floor_of_ideal=got["floor"]["wall"] / ideal)
-        )  # fmt: skip
+            row(
+                f"1,000 cases of 50 ms at {concurrency}, scored, store on: run / bare loop",
+                got["ours"]["wall"] / got["floor"]["wall"],
+                target,
+                "x",
+                seconds=got["ours"]["wall"],
+                of_ideal=got["ours"]["wall"] / ideal,
+                floor_of_ideal=got["floor"]["wall"] / ideal,
+            )
+        )
         seen = got["seen"]
         highest = seen["highest_concurrency"]
         said = f"calls at a time at {concurrency}: the highest, away from the bound"
@@ -53,16 +59,27 @@ def main(repeats: int = 3) -> list[dict[str, Any]]:
         )
     zero = medians("pair", repeats, cases=1000, latency_s=0.0, concurrency=32, judges=False)
     rows.append(
-        row("CPU a case at 0 ms, scorer and store: run / bare loop",
-            zero["ours"]["cpu"] / zero["floor"]["cpu"], 1.5, "x",
-            cpu_ms=zero["ours"]["cpu"], floor_cpu_ms=zero["floor"]["cpu"])
-    )  # fmt: skip
+        row(
+            "CPU a case at 0 ms, scorer and store: run / bare loop",
+            zero["ours"]["cpu"] / zero["floor"]["cpu"],
+            1.5,
+            "x",
+            cpu_ms=zero["ours"]["cpu"],
+            floor_cpu_ms=zero["floor"]["cpu"],
+        )
+    )
     judged = medians("pair", repeats, cases=1000, latency_s=0.05, concurrency=32, judges=True)
     rows.append(
-        row("+ one judge a case: run / bare loop of both calls",
-            judged["ours"]["wall"] / judged["floor"]["wall"], 1.15, "x",
-            seconds=judged["ours"]["wall"], cpu_ms=judged["ours"]["cpu"], floor_cpu_ms=judged["floor"]["cpu"])
-    )  # fmt: skip
+        row(
+            "+ one judge a case: run / bare loop of both calls",
+            judged["ours"]["wall"] / judged["floor"]["wall"],
+            1.15,
+            "x",
+            seconds=judged["ours"]["wall"],
+            cpu_ms=judged["ours"]["cpu"],
+            floor_cpu_ms=judged["floor"]["cpu"],
+        )
+    )
     rows.append(
         row(
             "the same again from a full store: seconds",

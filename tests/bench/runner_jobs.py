@@ -31,8 +31,10 @@ from evalkit.models.client import Client
 from evalkit.models.endpoints import Endpoint, Endpoints
 from evalkit.models.store import CallStore
 from evalkit.records import Reply
+from evalkit.runs.engines import DaskEngine, Engine
 from evalkit.runs.execute import execute
 from evalkit.runs.plan import Plan, make_plan
+from evalkit.runs.workers import run_here
 
 SCORED = (
     '[[criteria]]\nname = "code"\nscorer = "contains"\nexpected = "code"\nmin = 1.0\nhard = true\n'
@@ -77,12 +79,19 @@ def endpoints(url: str, concurrency: int) -> Endpoints:
     return Endpoints({"srv": Endpoint("srv", url, max_concurrency=concurrency)})
 
 
-async def our_run(plan: Plan, url: str, concurrency: int, out: Path) -> dict[str, float]:
+async def our_run(
+    plan: Plan,
+    url: str,
+    concurrency: int,
+    out: Path,
+    on_row: Any = None,
+    engine: Engine = run_here,
+) -> dict[str, float]:
     """Wall and CPU seconds of one run with its store, and what it says of itself."""
     with CallStore(out / "calls.sqlite") as store:
         async with Client(endpoints(url, concurrency), store=store) as client:
             wall, cpu = time.perf_counter(), time.process_time()
-            run = await execute(plan, client, runs=out / "runs")
+            run = await execute(plan, client, runs=out / "runs", on_row=on_row, engine=engine)
             spent = time.perf_counter() - wall, time.process_time() - cpu
     assert run.errors == 0
     return {"wall": spent[0], "cpu": spent[1], "new": run.manifest.calls["new"]}
@@ -129,16 +138,48 @@ def pair(cases: int, latency_s: float, concurrency: int, judges: bool) -> dict[s
 
 
 def scale(cases: int, latency_s: float, concurrency: int) -> dict[str, Any]:
-    """One long run: seconds, CPU and memory; rows go to disk as they come."""
+    """One long run: seconds, CPU and memory, in all and on the way."""
+    start, done = 0.0, 0
+    curve: list[tuple[int, float, float]] = []  # rows finished, seconds, megabytes in use
+
+    def sample(_: Any) -> None:
+        nonlocal done
+        done += 1
+        if done % max(1, cases // 50) == 0:
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            megabytes = pages * resource.getpagesize() / 2**20
+            curve.append((done, round(time.perf_counter() - start, 3), round(megabytes, 1)))
+
     with tempfile.TemporaryDirectory() as name:
         made = suite(Path(name) / "suite", cases)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         with ChatServer(latency_s=latency_s, process=True) as server:
             plan = make_plan(load_suite(made))
             loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            ours = asyncio.run(our_run(plan, server.base_url, concurrency, Path(name)))
+            start = time.perf_counter()
+            ours = asyncio.run(our_run(plan, server.base_url, concurrency, Path(name), sample))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {**ours, "before_kb": before, "loaded_kb": loaded, "peak_kb": peak}
+    return {**ours, "before_kb": before, "loaded_kb": loaded, "peak_kb": peak, "curve": curve}
+
+
+def on_dask(cases: int, latency_s: float, concurrency: int, workers: int) -> dict[str, Any]:
+    """The same run here and on worker processes of this machine; CPU is the driver's alone."""
+    from distributed import LocalCluster
+
+    with tempfile.TemporaryDirectory() as name:
+        made, found = suite(Path(name) / "suite", cases), {}
+        with LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+        ) as cluster:
+            far = DaskEngine(cluster.scheduler_address)
+            for where, engine in (("warm", far), ("dask", far), ("here", run_here)):
+                out = Path(name) / where
+                with ChatServer(latency_s=latency_s, process=True) as server:
+                    plan = make_plan(load_suite(made))
+                    job = our_run(plan, server.base_url, concurrency, out, engine=engine)
+                    found[where] = asyncio.run(job)
+                    found[where]["concurrency"] = server.stats()["mean_concurrency"]
+    return found
 
 
 def one_run(folder: str, url: str, concurrency: int) -> dict[str, Any]:
@@ -267,7 +308,7 @@ def killed(cases: int = 1000, latency_s: float = 0.05, concurrency: int = 32) ->
 # -- processes ------------------------------------------------------------------------------------
 
 JOBS: dict[str, Callable[..., dict[str, Any]]] = {
-    f.__name__: f for f in (pair, scale, one_run, cockpit, opening)
+    f.__name__: f for f in (pair, scale, on_dask, one_run, cockpit, opening)
 }
 
 
