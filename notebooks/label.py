@@ -56,7 +56,7 @@ def open_suite(params):
 
 @app.cell(hide_code=True)
 def sign_in(params):
-    known = mo.query_params().get("annotator", params.annotator)
+    known = str(mo.query_params().get("annotator", params.annotator))
     name_form = (
         mo.md("**Who labels?** {name}")
         .batch(name=mo.ui.text(placeholder="your name", max_length=60))
@@ -123,7 +123,7 @@ def begin(desk, params, task):
 def next_item(desk, get_turn, session, task):
     get_turn()
     shown = session.show()
-    progress = desk.state(task)
+    progress = desk.progress(task)
     return progress, shown
 
 
@@ -182,9 +182,11 @@ def grow(growing, task):
 
 
 @app.cell(hide_code=True)
-def end(progress, shown):
+def end(desk, get_turn, shown, task):
+    get_turn()
     mo.stop(shown is not None)
-    html(view.state_html(progress), view.disputes_html(progress))
+    _state = desk.state(task)
+    html(view.state_html(_state), view.disputes_html(_state))
     return
 
 

@@ -8,7 +8,7 @@ import textwrap
 from evalkit.cases.growth import StratumShare
 from evalkit.report.safe import esc, table_html, terminal_text
 from evalkit.report.tables import WIDTH
-from evalkit.runs.label_desk import SKIP, UNDO, LabelState
+from evalkit.runs.label_desk import SKIP, UNDO, LabelProgress, LabelState
 from evalkit.runs.label_task import LabelTask
 from evalkit.stats.result import Interval
 from evalkit.validity.blind import Shown
@@ -57,14 +57,14 @@ def head_html(task: LabelTask) -> str:
     return f'<div class="ek-pins">{" · ".join(parts)}</div>'
 
 
-def progress_html(shown: Shown, state: LabelState) -> str:
+def progress_html(shown: Shown, progress: LabelProgress) -> str:
     """How many are done, and at which pace."""
     share = 100 * shown.done / max(shown.total, 1)
     return (
         '<div class="ek-label ek-wide">'
         f'<div class="ek-bar"><div style="width:{share:.1f}%"></div></div>'
         f'<div class="ek-far"><span>{shown.done} of {shown.total} done</span>'
-        f"<span>{esc(state.pace)}</span></div></div>"
+        f"<span>{esc(progress.pace)}</span></div></div>"
     )
 
 
@@ -121,10 +121,11 @@ def state_html(state: LabelState) -> str:
         for (a, b), found in state.agreed.kappas.items()
     ]
     kappas = table_html(["annotators", "kappa", "items"], rows) if rows else ""
+    mine = state.progress
     corrected = f'<div class="ek-verdict">{esc(state.corrected)}</div>' if state.corrected else ""
     return (
-        f'<div class="ek-label"><div class="ek-asked">{state.done} of {state.total} labelled, '
-        f"{state.cannot_tell} cannot tell</div>"
+        f'<div class="ek-label"><div class="ek-asked">{mine.done} of {mine.total} labelled, '
+        f"{mine.cannot_tell} cannot tell</div>"
         f'<div class="ek-verdict">{esc(state.agreed.sentence)}</div>{kappas}{corrected}</div>'
     )
 
@@ -156,11 +157,13 @@ def composition_html(shares: tuple[StratumShare, ...]) -> str:
 
 def label_text(task: LabelTask, state: LabelState, *, cockpit: str = "") -> str:
     """The state of labelling for a terminal, no line longer than 100 columns."""
-    who = {task.choices.annotator: state.done} if task.choices.annotator else state.by_annotator
+    who, total = state.by_annotator, state.progress.total
+    if task.choices.annotator:
+        who = {task.choices.annotator: state.progress.done}
     lines = [
         f"{task.suite.name} · {task.choices.kind} · {task.criterion or 'pairs'} · "
         f"{len(task.items)} items, drawn {task.plan.draw.value} of {task.plan.population}",
-        *(f"{name}: {done} of {state.total} labelled" for name, done in sorted(who.items())),
+        *(f"{name}: {done} of {total} labelled" for name, done in sorted(who.items())),
         *([] if who else ["nobody has labelled anything yet"]),
         state.agreed.sentence,
         *(f"kappa {a} and {b}: {_kappa(k)}" for (a, b), k in state.agreed.kappas.items()),

@@ -28,7 +28,7 @@ from evalkit.validity.label_items import anchor_items, pair_words
 from evalkit.validity.labels import CANNOT_TELL, current_labels, read_labels
 from evalkit.validity.sampling_plan import write_plan
 
-__all__ = ["Dispute", "LabelDesk", "LabelState"]
+__all__ = ["SKIP", "UNDO", "Dispute", "LabelDesk", "LabelProgress", "LabelState"]
 
 UNDO, SKIP = "undo", "skip"
 PAUSE_S = 300.0
@@ -44,21 +44,13 @@ class Dispute:
 
 
 @dataclass(frozen=True)
-class LabelState:
-    """How far labelling is, and what people said, as far as a labeller may know it.
-
-    `seconds` is the median time an item took this annotator; None before two labels. `corrected`
-    says what the labels make of the judge's rate, "" where the run was not judged.
-    """
+class LabelProgress:
+    """How far one annotator is; `seconds` is the median time an item took, None before two."""
 
     done: int
     total: int
     cannot_tell: int
     seconds: float | None
-    agreed: Agreed
-    disputes: tuple[Dispute, ...]
-    corrected: str
-    by_annotator: Mapping[str, int]
 
     @property
     def pace(self) -> str:
@@ -68,6 +60,20 @@ class LabelState:
         left = self.seconds * (self.total - self.done)
         rest = f"{max(1, round(left))} s" if left < 90 else f"{round(left / 60)} min"
         return f"{self.seconds:.0f} s each" + (f", about {rest} to go" if left else "")
+
+
+@dataclass(frozen=True)
+class LabelState:
+    """What people said, as far as a labeller may know it.
+
+    `corrected` says what the labels make of the judge's rate, "" where no rate is corrected.
+    """
+
+    progress: LabelProgress
+    agreed: Agreed
+    disputes: tuple[Dispute, ...]
+    corrected: str
+    by_annotator: Mapping[str, int]
 
 
 class LabelDesk(Desk):
@@ -112,21 +118,28 @@ class LabelDesk(Desk):
         self.said = f"added to the golden set as {added.id}" if added else self.problem
         return added
 
-    def state(self, task: LabelTask) -> LabelState:
-        """How far this annotator is and how people agree, read from the file."""
-        lines = read_labels(task.path)
-        standing = current_labels(lines)
-        ids = {item.id for item in task.items}
-        mine = [label for label in standing.values() if label.annotator == task.choices.annotator]
-        mine = [label for label in mine if label.item_id in ids]
+    def progress(self, task: LabelTask) -> LabelProgress:
+        """How far this annotator is; read from the file at every key."""
+        mine = [
+            label
+            for label in current_labels(read_labels(task.path)).values()
+            if label.annotator == task.choices.annotator
+        ]
         times = sorted(datetime.fromisoformat(label.time) for label in mine)
         gaps = [(b - a).total_seconds() for a, b in pairwise(times)]
         gaps = [gap for gap in gaps if gap < PAUSE_S]
-        return LabelState(
+        return LabelProgress(
             done=len(mine),
-            total=len(ids),
+            total=len(task.items),
             cannot_tell=sum(label.label == CANNOT_TELL for label in mine),
             seconds=statistics.median(gaps) if gaps else None,
+        )
+
+    def state(self, task: LabelTask) -> LabelState:
+        """How people agree, and what their labels are worth; takes a second for many labels."""
+        lines = read_labels(task.path)
+        return LabelState(
+            progress=self.progress(task),
             agreed=annotator_agreement(
                 lines,
                 task.categories,
@@ -140,7 +153,7 @@ class LabelDesk(Desk):
                 if item.id == split.item_id
             ),
             corrected=self._corrected(task),
-            by_annotator=Counter(label.annotator for label in standing.values()),
+            by_annotator=Counter(label.annotator for label in current_labels(lines).values()),
         )
 
     def export(self, task: LabelTask) -> Path | None:

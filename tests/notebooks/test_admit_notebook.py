@@ -1,4 +1,4 @@
-"""admit.py as a script and through its own cells: findings, refusals, what is kept, what is paid."""
+"""admit.py as a script and through its own cells: findings, refusals, what is kept and paid."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_its_cells_run_in_this_process(tmp_path: Path, monkeypatch: pytest.Monke
     params = LabelParams(suite="golden/mini", annotator="ann", out="exports")
     _, defs = app.run(defs={"params": params})
     assert defs["task"].path == Path("golden/mini/labels") / task.path.name
-    assert defs["desk"].state(defs["task"]).done == 10
+    assert defs["desk"].progress(defs["task"]).done == 10
 
 
 def test_what_is_shown_holds_no_source_and_the_plan_is_recorded_before_the_first_label(
@@ -108,7 +108,7 @@ def test_two_people_agree_or_differ_in_words_that_tell_no_source(tmp_path: Path)
         desk, task = desk_and_task(tmp_path, annotator=who)
         label_all(desk, task, keys)
     state = desk.state(task)
-    assert (state.done, state.total) == (10, 10)
+    assert (state.progress.done, state.progress.total) == (10, 10)
     assert state.agreed.n_shared == 10
     assert state.disputes
     words = {word for dispute in state.disputes for word in dispute.said.values()}
