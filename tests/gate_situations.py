@@ -482,6 +482,12 @@ def _(w: World) -> Ending:
     return w.gate()
 
 
+@situation("a scorer of the user's own decides without having told good from bad")
+def _(w: World) -> Ending:
+    w.suite(FLOOR.replace('"contains"', '"evalkit.scorers.text:Contains"'))
+    return w.gate()
+
+
 @situation("freeze on a dirty tree")
 def _(w: World) -> Ending:
     w.commit()

@@ -27,6 +27,7 @@ from evalkit.runs.manifest import Manifest
 from evalkit.runs.matrix import criterion_scores
 from evalkit.runs.run import Run
 from evalkit.runs.summary import summarise, traffic_weights
+from evalkit.scorers.discrimination import unproven_scorers
 from evalkit.stats.decision import Decision, Strictness
 from evalkit.stats.sequential import ALPHA as ALPHA_LEFT
 
@@ -162,6 +163,7 @@ def _measured(
             return "its scale changed"
         return ""
 
+    unproven = {u.criterion: f"not proven: {u.reason}." for u in unproven_scorers(suite)}
     return [
         Measured(
             now.get(c.name),
@@ -169,6 +171,7 @@ def _measured(
             why_not(c.name),
             summary.get(c.name),
             before.get(c.name),
+            unproven.get(c.name, ""),
         )
         for c in suite.criteria
     ]

@@ -40,13 +40,17 @@ class Permit:
 
 @dataclass(frozen=True)
 class Measured:
-    """One criterion's scores now and in the baseline; `why_not` says why these are not compared."""
+    """One criterion's scores now and in the baseline; `why_not` says why these are not compared.
+
+    `unproven` says why its scorer has no right to decide: it has not told good from bad.
+    """
 
     now: CriterionScores | None
     then: CriterionScores | None = None
     why_not: str = ""
     summary: CriterionSummary | None = None
     before: Interval | None = None
+    unproven: str = ""
 
 
 def licences_of(
@@ -100,7 +104,7 @@ def result_of(
         before=measured.before,
         licence=permit.ruling.sentence if permit else "",
     )
-    if gate and (broken := _no_right(criterion, manifest, permit)):
+    if gate and (broken := measured.unproven or _no_right(criterion, manifest, permit)):
         return replace(result, word=Decision.BROKEN.value, sentence=broken)
     now = measured.now
     if now is None or not len(now):
