@@ -103,12 +103,15 @@ def choose_sides(desk, params, suite):
     _sides = {
         letter: desk.sides(suite, given) for letter, given in (("A", params.a), ("B", params.b))
     }
-    _first = {"A": params.a, "B": params.b or next(iter([*_sides["B"]][1:]), None)}
+    _first = {
+        "A": params.a or next(iter(_sides["A"]), None),
+        "B": params.b or next(iter([*_sides["B"]][1:]), None),  # not the prompt that A stands for
+    }
     side_choice = mo.ui.dictionary(
         {
             letter: mo.ui.dropdown(
                 options,
-                value=_first[letter] or next(iter(options), None),
+                value=_first[letter],
                 label=letter,
                 full_width=True,
             )
@@ -312,6 +315,7 @@ def chips(names, chosen, choose):
             mo.ui.button(
                 label=f"✓ {name}" if name == chosen else name,
                 kind="success" if name == chosen else "neutral",
+                disabled=name == chosen,  # it lets go of the focus, so that the keys work again
                 on_click=lambda _, name=name: choose(name),
             )
             for name in names
