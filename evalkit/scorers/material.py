@@ -27,7 +27,7 @@ _UNCERTAIN = re.compile(
     r"±|\\pm|\buncertaint|\b(?:standard )?(?:deviation|error)\b|误差|不确定度|标准差", re.IGNORECASE
 )
 _UNCERTAIN_COLUMN = re.compile(
-    r"(?:^|[_\s(])(?:u|du|sd|se|std|sigma|err|error|unc|uncertainty|delta)(?:$|[_\s)\[\d])|±|σ|误差|不确定度",
+    r"(?:^|[_\s(])(?:u|du|sd|se|std|sigma|err|error|unc|uncertainty|delta)(?:$|[_\s()\[\d])|±|σ|误差|不确定度",
     re.IGNORECASE,
 )
 _UNIT = re.compile(

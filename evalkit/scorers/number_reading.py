@@ -67,7 +67,7 @@ _NOT_DATA = re.compile(
         (
             r"(?:https?://|ftp://|www\.|doi:\s?)[^\s\x1f]+|\b10\.\d{4,9}/[^\s\x1f]+",
             r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{1,64}",
-            r"\b\d{4}-\d{1,2}-\d{1,2}\b(?:T[\d:.]+Z?)?|\b\d{4}/\d{1,2}/\d{1,2}\b",
+            r"\b\d{4}-\d{1,2}-\d{1,2}(?:T[\d:.]+Z?|\b)|\b\d{4}/\d{1,2}/\d{1,2}\b",
             r"\b\d{1,2}[./]\d{1,2}[./](?:19|20)\d\d\b|\b\d{1,2}:\d{2}(?::\d{2})?\b",
             rf"\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}(?:,?\s(?:19|20)\d\d\b)?",
             rf"\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?\b(?!\.\d)(?:,?\s(?:19|20)\d\d\b)?",
@@ -185,7 +185,7 @@ def _is_constant(shown: str, math: Sequence[int], found: re.Match[str]) -> bool:
     scaled = any(found[group] for group in ("percent", "unc", "e", "q", "qs"))
     if not raw.isdigit() or len(raw) > 2 or scaled:
         return False
-    before, after = found.start() - 1, found.end()
+    before, after = found.start() - math[found.start()], found.end()  # a range: $3$--$5$
     while before >= 0 and math[before] and shown[before] == " ":
         before -= 1
     while after < len(shown) and math[after] and shown[after] == " ":

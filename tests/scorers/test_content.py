@@ -118,3 +118,87 @@ def test_any_two_drafts_get_a_score_with_a_reason(old: str, new: str) -> None:
 @given(st.text(max_size=100))
 def test_no_draft_loses_anything_against_itself(text: str) -> None:
     assert not any(content_loss(text, text).lost.values())
+
+
+@pytest.mark.parametrize("name", ["tabular", "tabular*", "tabularx", "longtable"])
+def test_each_kind_of_table_counts(name: str) -> None:
+    table = f"\\begin{{{name}}}{{c}} x \\end{{{name}}}"
+    assert lost("\\section{A}", f"\\section{{A}} {table} {table}") == {"tables": ("table",) * 2}
+
+
+@pytest.mark.parametrize("name", ["tikzpicture", "picture"])
+def test_drawn_figures_count(name: str) -> None:
+    drawn = f"\\begin{{{name}}} x \\end{{{name}}}"
+    assert lost(f"\\section{{A}} {drawn}", f"\\section{{A}} {drawn} {drawn}") == {
+        "figures": ("(drawn)",)
+    }
+    assert content_loss(f"\\section{{A}} {drawn}", "x").had["figures"] == 1
+    assert content_loss("\\section{A}", "x").had["figures"] == 0
+
+
+def test_a_figure_shown_twice_and_now_once_is_lost() -> None:
+    figure = "\\includegraphics{ a.pdf }"
+    assert lost(f"\\section{{A}}{figure}", f"\\section{{A}}{figure}{figure}") == {
+        "figures": ("a.pdf",)
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "kind", "item"),
+    [
+        ("## A b ##\n", "sections", "a b"),
+        ("###### Deep\n", "sections", "deep"),
+        ("![alt](fit.png)\n", "figures", "fit.png"),
+        ('![](a/fit.png "title")\n', "figures", "a/fit.png"),
+        ("| :-- | --: |\n", "tables", "table"),
+        ("--- | ---\n", "tables", "table"),
+        ("[@key]\n", "citations", "key"),
+        ("It is 41.7.\n", "numbers", "41.7"),
+    ],
+)
+def test_what_markdown_lost_is_named(old: str, kind: str, item: str) -> None:
+    assert lost("words\n", old + "words\n") == {kind: (item,)}
+
+
+def test_what_is_no_table_or_heading_does_not_count() -> None:
+    old = "#no heading\n####### seven\n---\n- a | b\n"
+    assert {k: v for k, v in content_loss(old, "").had.items() if v} == {}
+
+
+def test_the_draft_stands_in_the_inputs_the_expected_or_the_material() -> None:
+    for place in ("inputs", "expected", "material"):
+        case = Case("c", **{place: {"draft": "It is 41.7."}})
+        assert ContentKept()(case, Reply("It is 41.7.")).value == 1.0
+        assert ContentKept()(case, Reply("It is gone, so.")).value == 0.0
+    both = Case("c", inputs={"draft": "41.7"}, material={"draft": "88.8"})
+    assert ContentKept()(both, Reply("41.7")).value == 1.0
+
+
+def test_the_reason_counts_what_is_gone_and_the_findings_name_it() -> None:
+    old = "".join(f"{n}.5 and " for n in range(10, 35))
+    case = Case("c", inputs={"draft": old})
+    score = ContentKept()(case, Reply("words and " * 25))
+    assert score.reason == "25 of 25 numbers gone"
+    assert len(score.findings) == 20
+    assert score.findings[0].message.startswith("gone from numbers: ")
+    assert len(score.details["numbers"]) == 25
+    kept = ContentKept()(case, Reply(old))
+    assert (kept.reason, kept.findings) == ("everything of the old draft is still there", ())
+    assert kept.details["length_ratio"] == 1.0
+
+
+def test_the_length_counts_from_the_bound_down() -> None:
+    case = Case("c", inputs={"draft": "word " * 100})
+    assert ContentKept()(case, Reply("word " * 50)).value == 1.0
+    assert ContentKept()(case, Reply("word " * 25)).value == pytest.approx(0.5)
+    assert ContentKept(min_length=1.0)(case, Reply("word " * 25)).value == pytest.approx(0.25)
+    assert "length fell to 25%" in ContentKept()(case, Reply("word " * 25)).reason
+    assert content_loss("", "words").length_ratio == 1.0
+
+
+def test_drafts_that_cannot_be_read_score_0_and_say_so() -> None:
+    deep = "\\section{A}" + "{" * 99
+    for old, new in ((deep, "\\section{A}"), ("\\section{A}", deep)):
+        score = ContentKept()(Case("c", inputs={"draft": old}), Reply(new))
+        assert score.value == 0.0
+        assert score.reason.startswith("the drafts could not be compared: nested too deeply")

@@ -94,3 +94,102 @@ def test_any_material_gets_a_score_with_a_reason(material: dict[str, str]) -> No
 def test_hostile_files_get_a_score_with_a_reason(text: str) -> None:
     files = {"d.csv": text[:50_000], "n.md": text[:50_000], "r.bib": text[:2000]}
     assert MaterialComplete(needs=tuple(NEEDS))(Case("c", material=files), Reply("x")).reason
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.dat", "A.CSV"])
+def test_each_kind_of_data_file_is_data(name: str) -> None:
+    assert gaps({name: "t_s\n1.5\n"}, "data") == []
+    assert gaps({name: "t_s\n"}, "data") == ["data"]
+    assert gaps({"a.xls": "1.5"}, "data") == ["data"]
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.png", "a.jpg", "a.jpeg", "a.svg", "a.eps", "A.PNG"])
+def test_each_kind_of_figure_is_a_figure(name: str) -> None:
+    assert gaps({name: "x"}, "figure") == []
+    assert gaps({"a.bmp": "x"}, "figure") == ["figure"]
+
+
+@pytest.mark.parametrize("note", ["a.md", "a.txt", "a.tex", "a.rst", "A.MD"])
+def test_each_kind_of_note_may_name_files_and_uncertainties(note: str) -> None:
+    assert gaps({note: "see b.csv"}, "figure") == ["figure", "file"]
+    assert gaps({note: "The error is 0.1."}, "uncertainty") == []
+    assert gaps({"a.log": "The error is 0.1, see b.csv."}, "uncertainty") == ["uncertainty"]
+
+
+NAMED = "csv tsv dat pdf png jpg jpeg svg eps bib"
+
+
+@pytest.mark.parametrize("suffix", NAMED.split())
+def test_a_file_that_a_note_names_must_be_there(suffix: str) -> None:
+    (gap,) = material_gaps({"n.md": f"in run-2.{suffix}."}, [])
+    assert (gap.need, gap.sentence) == (
+        "file",
+        f"run-2.{suffix} is named in n.md but is not there",
+    )
+    assert material_gaps({"n.md": f"at https://a.b/run.{suffix}, see x.{suffix}x"}, []) == ()
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["±", "\\pm", "uncertainty", "Uncertainties", "deviation", "standard error", "误差", "不确定度",
+     "标准差"],
+)  # fmt: skip
+def test_an_uncertainty_has_many_names(said: str) -> None:
+    assert gaps({"n.md": f"the {said} 0.2 s"}, "uncertainty") == []
+    assert gaps({"n.md": f"0.2 {said} {'x' * 120} 1"}, "uncertainty") == ["uncertainty"]
+    assert gaps({"n.md": f"0.2 {said} {'x' * 110} 1"}, "uncertainty") == []
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["u(t)", "u_t", "dt_du", "sd", "t_se", "std", "sigma", "err", "t error", "unc_t", "uncertainty",
+     "delta_t", "±", "σ", "误差", "不确定度"],
+)  # fmt: skip
+def test_a_column_of_uncertainties_is_known_by_its_name(column: str) -> None:
+    assert gaps({"d.csv": f"t,{column}\n22.0,0.2\n"}, "uncertainty") == []
+
+
+@pytest.mark.parametrize("column", ["bus", "used", "terror", "run", "standard", "t"])
+def test_other_columns_hold_no_uncertainties(column: str) -> None:
+    assert gaps({"d.csv": f"t,{column}\n22.0,0.2\n"}, "uncertainty") == ["uncertainty"]
+
+
+UNITS = (
+    "m s g A K V W N J Hz Pa C T L mol rad deg ohm percent pct ms kg mm cm nm min h eV bar lx "
+    "count counts m_s2 per_s m2 mV µs kHz uA cm2"
+)
+
+
+@pytest.mark.parametrize("unit", UNITS.split())
+def test_a_unit_after_a_line_is_a_unit(unit: str) -> None:
+    assert gaps({"d.csv": f"x_{unit},y {unit},z/{unit}\n1,2,3\n"}, "units") == []
+    assert gaps({"d.csv": f"x{unit}q\n1.5\n"}, "units") == ["units"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["run", "n", "no", "nr", "id", "index", "trial", "sample", "label", "name", "group", "series",
+     "repeat", "remark", "note", "count", "swing", "swings", "序号", "编号", "次数", "备注", "样品",
+     "N", "x°", "x %", "x (m)", "x [m]", "x（m）"],
+)  # fmt: skip
+def test_a_label_needs_no_unit(column: str) -> None:
+    assert gaps({"d.csv": f"{column}\n1.5\n"}, "units") == []
+
+
+def test_a_file_of_bare_numbers_has_no_columns_to_name() -> None:
+    assert gaps({"d.dat": "1.5\t2\n3\t4\n"}, "units") == []
+    assert gaps({"d.dat": "\n# 'time'; \"len\"\n1;2\n"}, "units") == ["units", "units"]
+    assert gaps({"d.csv": "-1.5e-3,x\n"}, "units") == []
+    sentences = [g.sentence for g in material_gaps({"d.dat": "# 'time'\n1\n"}, ["units"])]
+    assert sentences == ["the column 'time' of d.dat has no unit"]
+
+
+def test_the_scorer_names_every_gap_in_order() -> None:
+    score = MaterialComplete()(Case("c", material={"n.md": "see b.csv"}), Reply(""))
+    assert score.value == 1 - 4 / 5
+    assert score.details["gaps"] == ["data", "bib", "uncertainty", "file"]
+    assert [f.message.partition(":")[0] for f in score.findings] == score.details["gaps"]
+    assert score.reason.startswith("no data file (.csv, .tsv, .dat) with a number in it; no .bib")
+    full = MaterialComplete(needs=("data", "bib"))(Case("c", material=FULL), Reply(""))
+    assert full.reason == "nothing is missing of: data, bib"
+    assert MaterialComplete(needs=())(Case("c"), Reply("")).reason.endswith("of: no needs")
