@@ -41,3 +41,8 @@ def hostile_cases(texts: Sequence[str], each: int = 16) -> list[Mapping[str, Any
 def _printable(text: str) -> str:
     """What the loader accepts as an id."""
     return "".join(c for c in text if c.isprintable()).strip()[:80]
+
+
+def runnable(text: str) -> bool:
+    """A case file holds no lone surrogates: the loader refuses them by line."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

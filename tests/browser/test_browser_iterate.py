@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import marimo
 import pytest
-from browser_project import project
+from browser_project import hostile_cases, project, runnable
 from chat_server import ChatServer
+
+from evalkit.report.safe import visible_controls
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "iterate.py"
 SUITE = ("--suite", "golden/mini")
@@ -113,9 +118,7 @@ def test_hostile_replies_and_cases_stay_texts(
     listener: Any,
     hostile: list[str],
 ) -> None:
-    from browser_project import hostile_cases
-
-    texts = [t.replace("{host}", listener.address) for t in hostile if not _unstorable(t)]
+    texts = [t.replace("{host}", listener.address) for t in hostile if runnable(t)]
     assert len(texts) >= 60
     with ChatServer() as server:
         cases = hostile_cases(texts)
@@ -135,19 +138,12 @@ def test_hostile_replies_and_cases_stay_texts(
             shown |= set(
                 page.evaluate("[...document.querySelectorAll('pre')].map(e => e.textContent)")
             )
-    from evalkit.report.safe import visible_controls
-
     everything = "\n".join(shown)
     assert [t for t in texts if visible_controls(t) not in everything] == []
     assert tab.pwned() == []
     assert listener.asked == []
     assert page.url.rstrip("/") == address
     assert tab.errors == []
-
-
-def _unstorable(text: str) -> bool:
-    """A case file holds no lone surrogates: the loader refuses them by line."""
-    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
@@ -187,13 +183,7 @@ def test_the_export_of_marimo_holds_no_running_text(
     listener: Any,
     hostile: list[str],
 ) -> None:
-    import subprocess
-    import sys
-
-    import marimo
-    from browser_project import hostile_cases
-
-    texts = [t.replace("{host}", listener.address) for t in hostile if not _unstorable(t)]
+    texts = [t.replace("{host}", listener.address) for t in hostile if runnable(t)]
     page = tmp_path / "site" / "export.html"
     page.parent.mkdir()
     with ChatServer() as server:

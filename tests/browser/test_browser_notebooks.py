@@ -1,0 +1,199 @@
+"""Every notebook opened as a person opens it: nothing runs unasked, breaks or leaks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser_project import hostile_cases, project, runnable
+from chat_server import ChatServer
+from duel_suite import JUDGE, LOUD
+
+from evalkit.report.safe import visible_controls
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
+WIDER = """[...document.querySelectorAll('button, textarea, canvas, svg.marks, .ek-block')]
+  .filter(e => e.getClientRects().length && e.getBoundingClientRect().right > innerWidth + 1)
+  .map(e => e.outerHTML.slice(0, 80))"""
+BLOCKS = "[...document.querySelectorAll('pre, .ek-draft')].map(e => e.textContent).join('\\n')"
+BROKEN = "[...document.querySelectorAll('.marimo-error')].map(e => e.textContent)"
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_opens_asks_nobody_and_holds_its_layout(
+    notebook: Path,
+    width: int,
+    tmp_path: Path,
+    marimo_app: Callable[..., str],
+    open_tab: Callable[..., Any],
+) -> None:
+    with ChatServer() as server:
+        folder = _duel(project(tmp_path, server, cases=8))
+        arguments = [] if notebook.stem == "history" else ["--suite", "golden/mini"]
+        address = marimo_app(notebook, *arguments, cwd=folder)
+        tab = open_tab(width=width, height=1400)
+        tab.page.goto(address)
+        tab.page.locator("h1, form, .ek-pins, button").first.wait_for()
+        tab.page.wait_for_load_state("networkidle")
+        tab.page.wait_for_timeout(2500)
+        assert tab.page.evaluate(BROKEN) == []
+        assert tab.page.evaluate(WIDER) == []
+        assert server.requests == 0, "a model was asked although nobody pressed a button"
+    assert tab.errors == []
+    assert tab.beyond(address, address.replace("http", "ws")) == []
+
+
+@pytest.fixture
+def texts(listener: Any, hostile: list[str]) -> list[str]:
+    return [text.replace("{host}", listener.address) for text in hostile if runnable(text)]
+
+
+@pytest.fixture
+def hostile_project(tmp_path: Path, texts: list[str]) -> Iterator[tuple[Path, ChatServer, int]]:
+    """A project whose cases, replies and judge's justifications are hostile; one run is frozen."""
+    said = "\n".join(texts)
+
+    def reply(body: dict[str, Any]) -> str:
+        if body["model"] == "judge":
+            return json.dumps({"justification": said, "verdict": "A"})
+        return body["messages"][-1]["content"]
+
+    with ChatServer(reply=reply) as server:
+        cases = hostile_cases(texts)
+        folder = _duel(project(tmp_path, server, cases=cases))
+        _script(folder, "iterate.py", "--suite", "golden/mini", "--sample", "99", "--freeze")
+        yield folder, server, len(cases)
+
+
+def test_compare_shows_hostile_drafts_and_justifications_as_texts(
+    hostile_project: tuple[Path, ChatServer, int],
+    texts: list[str],
+    marimo_app: Callable[..., str],
+    open_tab: Callable[..., Any],
+    listener: Any,
+) -> None:
+    folder, _, n = hostile_project
+    sides = ("--a", "prompts/say.md", "--b", "prompts/loud.md", "--sample", str(n))
+    address = marimo_app(
+        ROOT / "notebooks" / "compare.py", "--suite", "golden/mini", *sides, cwd=folder
+    )
+    tab = open_tab(height=3000)
+    tab.page.goto(address)
+    tab.page.get_by_role("button", name=re.compile(f"Compare {n} pairs")).click()
+    following = tab.page.get_by_role("button", name="next →")
+    following.wait_for()
+    shown = ""
+    for index in range(n):
+        tab.page.get_by_text(f"{index + 1} of {n}").first.wait_for()
+        tab.page.wait_for_timeout(800)
+        tab.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        shown += tab.page.evaluate(BLOCKS)
+        if index + 1 < n:
+            following.click()
+    _stayed_text(tab, address, listener, texts, shown)
+
+
+def test_label_shows_hostile_items_as_texts(
+    hostile_project: tuple[Path, ChatServer, int],
+    texts: list[str],
+    marimo_app: Callable[..., str],
+    open_tab: Callable[..., Any],
+    listener: Any,
+) -> None:
+    folder, _, n = hostile_project
+    run = next((folder / "exports" / "runs").iterdir())
+    arguments = ("--suite", "golden/mini", "--source", str(run), "--kind", "yes_no")
+    who = ("--annotator", "someone", "--criterion", "says_word")
+    address = marimo_app(ROOT / "notebooks" / "label.py", *arguments, *who, cwd=folder)
+    tab = open_tab(height=3000)
+    tab.page.goto(address)
+    shown = ""
+    for index in range(n):
+        tab.page.locator(".ek-draft").first.wait_for()
+        tab.page.wait_for_timeout(800)
+        tab.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        shown += tab.page.evaluate(BLOCKS)
+        if index + 1 < n:
+            tab.page.get_by_role("button", name=re.compile(r"\(1\)")).click()
+    labels = next((folder / "golden" / "mini" / "labels").glob("*.jsonl"))
+    assert len(labels.read_text().splitlines()) == n - 1
+    _stayed_text(tab, address.rstrip("/"), listener, texts, shown)
+
+
+def test_gate_and_history_show_hostile_words_as_texts(
+    hostile_project: tuple[Path, ChatServer, int],
+    marimo_app: Callable[..., str],
+    open_tab: Callable[..., Any],
+    listener: Any,
+) -> None:
+    folder, server, n = hostile_project
+    twice = ("--repeats", "2", "--run-live", "--page", "exports/gate.html")
+    _script(folder, "gate.py", "--suite", "golden/mini", *twice)
+    ledger = folder / "exports" / "eval_baseline.tsv"
+    rows = [line.split("\t") for line in ledger.read_text().splitlines()]
+    name = rows[0].index("metric")
+    rows[-1][name] = f"<img src={listener.address}/ledger.png onerror=window.__pwned=1>"
+    ledger.write_text("".join("\t".join(row) + "\n" for row in rows))
+    asked = server.requests
+    for notebook, arguments, wait in (
+        ("gate.py", ("--suite", "golden/mini", "--repeats", "2"), "May this go out?"),
+        ("history.py", (), "When did it move"),
+    ):
+        address = marimo_app(ROOT / "notebooks" / notebook, *arguments, cwd=folder)
+        tab = open_tab(height=3000)
+        tab.page.goto(address)
+        tab.page.get_by_text(wait).first.wait_for()
+        if notebook == "gate.py":
+            tab.page.get_by_role("button", name=re.compile("Replay|Show")).click()
+            tab.page.locator(".ek-verdict").first.wait_for()
+            tab.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        tab.page.wait_for_timeout(2500)
+        assert tab.page.evaluate(BROKEN) == []
+        assert tab.pwned() == []
+        assert tab.errors == []
+    assert listener.asked == []
+    assert server.requests == asked
+    page = open_tab()
+    page.page.goto((folder / "exports" / "gate.html").as_uri())
+    assert page.page.locator(".case").count() == n
+    assert page.pwned() == []
+    assert page.errors == []
+
+
+def _stayed_text(tab: Any, address: str, listener: Any, texts: list[str], shown: str) -> None:
+    assert [text for text in texts if visible_controls(text) not in shown] == []
+    assert tab.pwned() == []
+    assert listener.asked == []
+    assert tab.page.url.startswith(address)
+    assert tab.errors == []
+
+
+def _duel(folder: Path) -> Path:
+    suite = folder / "golden" / "mini"
+    (suite / "judges").mkdir()
+    (suite / "judges" / "pairwise.md").write_text(JUDGE)
+    (suite / "prompts" / "loud.md").write_text(LOUD)
+    return folder
+
+
+def _script(folder: Path, notebook: str, *arguments: str) -> None:
+    """A notebook as a script; a failed gate is a result too."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "notebooks" / notebook), *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.returncode in (0, 1, 3), done.stdout + done.stderr
