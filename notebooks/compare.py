@@ -314,7 +314,6 @@ def chips(names, chosen, choose):
         [
             mo.ui.button(
                 label=f"✓ {name}" if name == chosen else name,
-                kind="success" if name == chosen else "neutral",
                 disabled=name == chosen,  # it lets go of the focus, so that the keys work again
                 on_click=lambda _, name=name: choose(name),
             )
@@ -441,7 +440,7 @@ def my_verdict(desk, get_votes, key, params, person, view, votes):
         "or 3. Sides are shuffled and names are masked; the line goes to "
         "`labels/compared_pairs.jsonl` of the suite."
     )
-    _said = [mo.plain_text(desk.said)] if desk.said else []
+    _said = [html(fragments.note(desk.said))] if desk.said else []
     _hint = [] if person.value.strip() and view != "open" else [mo.md(_how)]
     mo.vstack([mo.md("**My verdict, blind**"), votes.hstack(justify="start"), *_said, *_hint])
     return

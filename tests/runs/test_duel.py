@@ -16,10 +16,12 @@ from mini_suite import endpoints_of, write_suite
 from evalkit.cases.suite import load_suite
 from evalkit.errors import JudgeError, UsageError
 from evalkit.report.duel_text import duel_text
+from evalkit.runs.baseline import freeze
 from evalkit.runs.duel import Duel
 from evalkit.runs.duel_desk import DuelChoices, DuelDesk, exit_status, filtered
 from evalkit.runs.duel_labels import Ballot, label_file, people_of
 from evalkit.runs.duel_standing import judges_together, scorers_prefer, standings
+from evalkit.runs.run import load_run
 from evalkit.validity.labels import read_labels
 
 
@@ -112,6 +114,10 @@ def test_a_run_a_baseline_and_drafts_stand_on_either_side(tmp_path: Path) -> Non
         assert server.stats()["requests"] == before + 8
         assert [s.kind for s in duel.plan.sides] == ["run", "drafts"]
         assert len(duel.keys) == 4
+        frozen = freeze(load_run(run), tmp_path / "frozen.jsonl", allow_dirty=True)
+        against = DuelChoices(a=str(frozen), b=str(drafts), judge="judges/pairwise.md")
+        assert compare(desk, folder, against).plan.sides[0].kind == "baseline"
+        assert server.stats()["requests"] == before + 8  # the same replies, the same verdicts
         mixed = DuelChoices(a=str(drafts), b="prompts/say.md", judge="judges/pairwise.md", sample=4)
         assert len(compare(desk, folder, mixed).keys) == 4
     row_a, row_b = duel.pair(("c000", 0))[1:]
