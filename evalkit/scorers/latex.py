@@ -271,9 +271,9 @@ class _Flattening:
         arguments = list(node.nodeargd.argnlist or ()) if node.nodeargd is not None else []
         name = node.environmentname
         self._check_closed(node, f"\\end{{{name}}}", f"\\begin{{{name}}} has no \\end{{{name}}}")
-        first = node.nodelist[0].pos if node.nodelist else start
-        closing = self.source.rfind("\\end", first, end)
-        body = self.source[first : closing if closing >= 0 else end]
+        closing = self.source.rfind("\\end", start, end)
+        stop = closing if closing >= 0 else end
+        body = self.source[node.nodelist[0].pos if node.nodelist else stop : stop]
         if name in VERBATIM and arguments:
             body = arguments[0].chars
         texts = tuple(None if a is None else self._text(a) for a in arguments)
