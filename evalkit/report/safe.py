@@ -78,8 +78,10 @@ def block_html(text: object, title: str = "") -> str:
 def pre_html(inner: str) -> str:
     """A block of markup made here: `inner` is escaped already."""
     # A browser drops one line break behind the tag, so a text that begins with one gets another.
+    # Line breaks are written as references, because marimo's stacks join the lines of their parts.
     lead = "\n" if inner.startswith("\n") else ""
-    return f'<pre class="ek-block" dir="auto">{lead}{inner}</pre>'
+    broken = f"{lead}{inner}".replace("\n", "&#10;")
+    return f'<pre class="ek-block" dir="auto">{broken}</pre>'
 
 
 def marked_html(text: str, findings: Iterable[Finding]) -> str:

@@ -51,6 +51,8 @@ def test_edit_run_read_and_freeze(
         editor = page.locator("textarea").first
         editor.fill(editor.input_value().replace("Say the word.", "Say the one word."))
         page.locator(".ek-block ins", has_text="one").first.wait_for()
+        change = page.locator(".ek-block").first.inner_text()
+        assert "# system\nSay the one word.\n" in change, "the change lost its line breaks"
         page.get_by_role("button", name="Run 6 x 1 · 6 new calls").wait_for()
         assert server.requests == 6, "an edit alone asked a model"
         prompt = folder / "golden" / "mini" / "prompts" / "say.md"

@@ -71,7 +71,7 @@ def test_letters_that_join_and_emoji_stay_whole_and_hidden_characters_show() -> 
 
 
 def test_a_block_keeps_the_line_break_that_its_text_begins_with() -> None:
-    assert block_html("\nx") == f"{PRE}\n\nx</pre>"
+    assert block_html("\nx\ny") == f"{PRE}&#10;&#10;x&#10;y</pre>"
 
 
 def test_addresses_in_tables_are_not_fetched_and_formulas_do_not_run() -> None:
