@@ -216,18 +216,18 @@ async def run_as_script(desk, params, plan):
 
 
 @app.cell(hide_code=True)
-def outcome(desk, get_round, scripted):
+def outcome(desk, get_round, params, scripted):
     get_round()
     result = scripted or desk.job.outcome
     mo.stop(result is None, mo.md("*Nothing scored yet. The green button says what it will cost.*"))
+    mo.stop(bool(result.broken) and params.interactive, sentence(result.broken))
     found = result.found
     return found, result
 
 
 @app.cell(hide_code=True)
-def table(found, result):
-    _broken = [sentence(result.broken)] if result.broken else []
-    mo.vstack([*_broken, html(view.tables_html(found), view.checks_html(found))])
+def table(found):
+    html(view.tables_html(found), view.checks_html(found))
     return
 
 
@@ -251,10 +251,11 @@ def path(focus, found, result):
 def scores(found, judge, params):
     line = next(iter(found.of(judge)[0]), None)
     mo.stop(line is None or not params.interactive)
+    _whose = pictures.whose(line)
     _curve = pictures.recalibration_curve(line)
     _parts = [
-        framed("**Confusion** · people down, judge across", pictures.confusion_of(line)),
-        framed("**Item by item** · people across, judge up", pictures.scatter(line)),
+        framed(f"**Confusion** · {_whose} down, judge across", pictures.confusion_of(line)),
+        framed(f"**Item by item** · {_whose} across, judge up", pictures.scatter(line)),
     ]
     if _curve is not None:
         _title = "**Recalibration** · thick: all, thin: without a fold"
@@ -277,7 +278,7 @@ def licence_button(desk, result, set_written):
     def _write(_):
         set_written(desk.write_licences(result) or ())
 
-    writing = mo.ui.button(label="Write licence", on_click=_write, disabled=bool(result.broken))
+    writing = mo.ui.button(label="Write licence", on_click=_write)
     return (writing,)
 
 
@@ -301,12 +302,12 @@ def licence_by_script(desk, params, result):
 @app.cell(hide_code=True)
 def report(desk, licences, params, result):
     if not params.interactive:
-        _cockpit = f"marimo run notebooks/admit.py -- --suite {params.suite} --judge {params.judge}"
-        _ledger = (desk.bench.out / "eval_baseline.tsv").as_posix()
-        print(view.admission_text(result, licences=licences, cockpit=_cockpit, ledger=_ledger))
         if result.broken:
             print(f"broken: {result.broken}", file=sys.stderr)
             sys.exit(4)
+        _cockpit = f"marimo run notebooks/admit.py -- --suite {params.suite} --judge {params.judge}"
+        _ledger = (desk.bench.out / "eval_baseline.tsv").as_posix()
+        print(view.admission_text(result, licences=licences, cockpit=_cockpit, ledger=_ledger))
     return
 
 

@@ -15,23 +15,29 @@ from evalkit.validity.admission import Admitted
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["confusion_of", "recalibration_curve", "recalibration_words", "scatter"]
+__all__ = ["confusion_of", "recalibration_curve", "recalibration_words", "scatter", "whose"]
+
+
+def whose(line: Admitted) -> str:
+    """Whose labels the judge is held against: people's, or an anchor's that no person labelled."""
+    return "people" if line.anchor.provenance.may_grant else "anchor"
 
 
 def confusion_of(line: Admitted, *, width: int = 250) -> alt.Chart:
-    """People's labels down, the judge's across."""
+    """The anchor's labels down, the judge's across."""
     if line.binary is not None:
         found = line.binary.agreement
         counts = [[found.tp, found.fn], [found.fp, found.tn]]
-        return confusion(counts, ["yes", "no"], width=width)
+        return confusion(counts, ["yes", "no"], titles=(whose(line), "judge"), width=width)
     agreement = line.agreement
     table = agreement.confusion if agreement else ()
     counts = [[int(n) for n in row] for row in table]
-    return confusion(counts, list(line.anchor.categories), width=width)
+    names = list(line.anchor.categories)
+    return confusion(counts, names, titles=(whose(line), "judge"), width=width)
 
 
 def scatter(line: Admitted, *, width: int = 250) -> alt.Chart:
-    """One dot an item, people across, the judge up; jittered, so that equal ones do not hide."""
+    """One dot an item, the anchor across, the judge up; jittered, so that equal ones show."""
     import altair as alt
 
     places = {label: float(n) for n, label in enumerate(line.anchor.categories)}
@@ -53,14 +59,14 @@ def scatter(line: Admitted, *, width: int = 250) -> alt.Chart:
     diagonal = (
         alt.Chart(alt.Data(values=[{"x": end, "y": end} for end in ends]))
         .mark_line(color=COLOURS["neutral"], strokeDash=[4, 3], strokeWidth=1)
-        .encode(x=alt.X("x:Q", title="people"), y=alt.Y("y:Q", title="judge"))
+        .encode(x=alt.X("x:Q", title=whose(line)), y=alt.Y("y:Q", title="judge"))
     )
     points = (
         alt.Chart(alt.Data(values=dots))
         .mark_point(filled=True, size=45, opacity=0.55, color=COLOURS["now"])
         .encode(
             x=alt.X(
-                "people:Q", title="people", scale=alt.Scale(domain=ends), axis=alt.Axis(**axis)
+                "people:Q", title=whose(line), scale=alt.Scale(domain=ends), axis=alt.Axis(**axis)
             ),
             y=alt.Y("judge:Q", title="judge", scale=alt.Scale(domain=ends), axis=alt.Axis(**axis)),
             tooltip=["id:N"],
@@ -79,7 +85,7 @@ def recalibration_curve(line: Admitted, *, width: int = 250) -> alt.Chart | None
     whole = alt.Chart(alt.Data(values=_knots([found.map], "all items")))
     folds = alt.Chart(alt.Data(values=_knots(found.fold_maps, "without fold")))
     ends = [float(line.anchor.categories[0]), float(line.anchor.categories[-1])]
-    y = alt.Y("people:Q", title="people's score, fitted", scale=alt.Scale(domain=ends))
+    y = alt.Y("people:Q", title=f"{whose(line)}, fitted", scale=alt.Scale(domain=ends))
     x = alt.X("judge:Q", title="judge's score", scale=alt.Scale(domain=ends))
     thin = folds.mark_line(strokeWidth=1, opacity=0.6, color=COLOURS["baseline"]).encode(
         x=x, y=y, detail="map:N"

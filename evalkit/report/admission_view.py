@@ -161,8 +161,6 @@ def ruling_html(result: Admittance, judge: Judge) -> str:
 
 def action_of(result: Admittance, judge: Judge) -> str:
     """The one recommended action for a judge, in words."""
-    if result.broken:
-        return result.broken
     lines, pairs = result.found.of(judge)
     trivial = any("not_above_trivial" in line.reasons for line in lines)
     if lines:
@@ -225,7 +223,7 @@ def admission_text(
     out.append("")
     if result.scores:
         out.append(f"scores: {result.scores[0].parent.as_posix()}/ (id, human, judge)")
-    if result.new and not result.broken and ledger:
+    if result.new and ledger:
         out.append(f"ledger: {ledger}")
     out += [f"licence: {path.as_posix()}" for path in licences]
     if cockpit:

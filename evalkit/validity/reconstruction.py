@@ -7,6 +7,7 @@ it. Pairs made by a rule can take the right to judge away; only pairs that peopl
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,10 +124,11 @@ class Reconstructed:
         right, valid = sum(t == "right" for t in self.tiles.values()), self.swap.n_valid
         low = self.swap.swap_consistency.ci_low
         why = "; ".join(_in_words(reason) for reason in self.gate.reasons)
+        least = "" if math.isnan(low) else f" (at least {low:.0%})"
         return (
             f"{self.judge.name}: {self.state} - finds the strong text in {right} of {valid} pairs"
             f"{f' (needs {self.gate.needed})' if self.gate.needed else ''}, the same one in both "
-            f"orders in {self.swap.consistent} (at least {low:.0%}){f'; {why}' if why else ''}."
+            f"orders in {self.swap.consistent}{least}{f'; {why}' if why else ''}."
         )
 
 
