@@ -138,6 +138,16 @@ def test_a_judge_that_cannot_be_reached_is_broken_not_a_finding(tmp_path: Path) 
     assert not (folder / "exports" / "eval_baseline.tsv").exists()
 
 
+def test_a_key_that_is_not_accepted_ends_with_2_and_one_sentence(tmp_path: Path) -> None:
+    refused = Answer(status=401, body={"error": {"message": "bad key"}})
+    with ChatServer(reply=lambda _: refused) as server:
+        done = script(project(tmp_path, server.base_url), "--sample", "4")
+    assert done.returncode == 2, done.stderr
+    assert "the API key is not accepted" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "never retrieved" not in done.stderr
+
+
 def test_its_cells_run_in_this_process_on_a_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
