@@ -11,7 +11,7 @@ files are those of a local run, byte for byte.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -26,10 +26,12 @@ from evalkit.runs.workers import Observation, Work, run_here, together
 
 if TYPE_CHECKING:
     from distributed import Client as DaskClient
+    from distributed import Future
 
 __all__ = ["DaskEngine", "Engine", "engine_of"]
 
 Engine = Callable[[Work], Awaitable[None]]
+_GRACE_S = 5.0
 
 
 def engine_of(name: str = "local", scheduler: str = "") -> Engine:
@@ -84,12 +86,14 @@ class DaskEngine:
             async with exchange.serve(dask):
                 size = self.shard or min(1_000, -(-work.total // (4 * lanes)))
                 plan, live = work.plan.without_cases(), work.client.live
-                shards = _cut(
-                    Shard(plan, endpoints, live, exchange.address, versions()), work, size
-                )
-                await together(
-                    _Lane(number, exchange, work, dask).run(shards) for number in range(lanes)
-                )
+                bare = Shard(plan, endpoints, live, exchange.address, versions())
+                shards = _cut(bare, work, size)
+                running = [_Lane(number, exchange, work, dask) for number in range(lanes)]
+                try:
+                    await together(lane.run(shards) for lane in running)
+                finally:
+                    exchange.stop()
+                    await _ended(running)
 
     @asynccontextmanager
     async def _cluster(self) -> AsyncGenerator[DaskClient]:
@@ -125,6 +129,7 @@ class _Lane:
 
     def __init__(self, number: int, exchange: Exchange, work: Work, dask: DaskClient) -> None:
         self.number, self.exchange, self.work, self.dask = number, exchange, work, dask
+        self.future: Future | None = None  # of the shard that is under way
 
     async def run(self, shards: Iterator[Shard]) -> None:
         work, exchange = self.work, self.exchange
@@ -146,16 +151,24 @@ class _Lane:
         """The shard's outcome; Dask runs it again where its worker is lost."""
         from distributed import KilledWorker
 
-        future = self.dask.submit(run_shard, shard, pure=False)
+        self.future = self.dask.submit(run_shard, shard, pure=False)
         try:
-            return await future
+            return await self.future
         except KilledWorker as error:
             raise EvalkitError(
                 f"{shard.name} was lost with one worker after another ({error}). Does a scorer or "
                 "a task take more memory than a worker has? What arrived is kept."
             ) from None
-        finally:
-            future.release()
+
+
+async def _ended(lanes: list[_Lane]) -> None:
+    """Wait for shards that were told to stop: they end at their next look, or are left alone."""
+    from distributed import wait
+
+    futures = [lane.future for lane in lanes if lane.future and not lane.future.done()]
+    if futures:
+        with suppress(TimeoutError):
+            await wait(futures, timeout=_GRACE_S)
 
 
 def _cut(bare: Shard, work: Work, size: int) -> Iterator[Shard]:

@@ -68,8 +68,12 @@ class Exchange:
             yield
         finally:
             listener.stop()
-            for comm in self._comms:
-                comm.abort()  # a worker that is still at work ends: it sends no call unasked
+            for comm in self._comms:  # of workers that are still at work: they send no call unasked
+                comm.abort()
+
+    def stop(self) -> None:
+        """Nobody may send anything any more."""
+        self.failure = self.failure or EvalkitError("the run has ended")
 
     def end(self, lane: int, committed_usd: float = 0.0) -> int:
         """A lane's shard is over; returns how many of the calls it paid for it found again.

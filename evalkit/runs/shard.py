@@ -80,7 +80,7 @@ def run_shard(shard: Shard) -> Done:
     try:
         return asyncio.run(_run(shard, arguments))
     except EvalkitError as error:
-        return Done(error=error)
+        return Done(error=type(error)(*error.args))  # without its traceback, which would travel too
 
 
 async def _run(shard: Shard, arguments: Mapping[str, Any]) -> Done:

@@ -14,19 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import ChatServer
+from chat_server import Answer, ChatServer
 from mini_suite import endpoints_of, write_suite
 
 from evalkit.cases.suite import load_suite
-from evalkit.errors import ConfigError
+from evalkit.errors import CallImpossible, ConfigError
 from evalkit.models.client import Client
 from evalkit.models.endpoints import Endpoint, Endpoints
 from evalkit.models.store import CallStore
+from evalkit.records import Row
 from evalkit.runs.engines import DaskEngine, Engine, engine_of
 from evalkit.runs.execute import execute
 from evalkit.runs.plan import make_plan
 from evalkit.runs.run import Run
-from evalkit.runs.workers import run_here
+from evalkit.runs.workers import Settled, run_here
 
 pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
@@ -73,13 +74,14 @@ def run(
     endpoints: Endpoints,
     out: Path,
     engine: Engine = run_here,
+    on_row: Any = None,
     **settings: Any,
 ) -> Run:
     async def go() -> Run:
         with CallStore(out / "calls.sqlite") as store:
             async with Client(endpoints, store=store, **settings) as client:
                 plan = make_plan(load_suite(suite), judges=True)
-                return await execute(plan, client, runs=out / "runs", engine=engine)
+                return await execute(plan, client, runs=out / "runs", engine=engine, on_row=on_row)
 
     return asyncio.run(go())
 
@@ -139,12 +141,12 @@ def test_a_killed_worker_loses_no_reply_and_no_call_is_repeated(
         whole = run(folder, endpoints, tmp_path, DaskEngine(cluster.scheduler_address, shard=40))
         killer.join()
         stats = server.stats()
-        # Two calls, the victim's part of the limit, were under way: sent, perhaps answered, but
-        # not yet in the store. Nothing else is asked twice.
+        # The victim had at most four calls sent, perhaps answered, and not yet in the store.
         assert stats["distinct"] == 320
-        assert stats["repeats"] <= 2
+        assert stats["repeats"] <= 4
         assert whole.errors == 0
-        assert whole.manifest.calls["new"] + whole.manifest.calls["recorded"] == 320
+        # A reply that was in the store and came a second time would be counted a second time.
+        assert (whole.manifest.calls["new"], whole.manifest.calls["recorded"]) == (320, 0)
         here = run(folder, endpoints, tmp_path)
         assert server.stats()["requests"] == stats["requests"]
         assert text(here) == text(whole)
@@ -162,6 +164,35 @@ def test_a_budget_holds_over_all_workers(tmp_path: Path, cluster: Any) -> None:
     assert done.manifest.calls["usd"] == sent * 0.5
     assert done.errors == 40 - sent
     assert "budget" in done.manifest.stopped
+
+
+def test_an_error_on_a_worker_ends_the_run_with_its_sentence(tmp_path: Path, cluster: Any) -> None:
+    folder = write_suite(tmp_path / "golden", cases=60)
+    refused = Answer(401, {"error": {"message": "bad key"}})
+    with ChatServer(reply=lambda body: refused) as server:
+        endpoints = endpoints_of(server, max_concurrency=4)
+        far = DaskEngine(cluster.scheduler_address, shard=5)
+        with pytest.raises(CallImpossible, match="bad key"):
+            run(folder, endpoints, tmp_path, far)
+        assert server.stats()["requests"] <= 8
+
+
+def test_a_run_that_is_settled_early_sends_nothing_more(tmp_path: Path, cluster: Any) -> None:
+    folder = write_suite(tmp_path / "golden", cases=80)
+    rows: list[Row] = []
+
+    def enough(row: Row) -> None:
+        rows.append(row)
+        if len(rows) == 12:
+            raise Settled
+
+    with ChatServer(latency_s=0.02) as server:
+        far = DaskEngine(cluster.scheduler_address, shard=10)
+        run(folder, endpoints_of(server, max_concurrency=4), tmp_path, far, on_row=enough)
+        time.sleep(0.3)
+        sent = server.stats()["requests"]
+        time.sleep(0.3)
+        assert server.stats()["requests"] == sent < 80
 
 
 def test_keys_come_from_the_workers_environment_and_never_travel(
