@@ -57,8 +57,13 @@ def charts(series):
 
 @app.cell(hide_code=True)
 def steps(series):
+    mo.stop(not series)
     table = mo.ui.table(
-        shown.history_frame(series), selection="single", page_size=20, show_data_types=False
+        shown.history_frame(series),
+        selection="single",
+        page_size=20,
+        show_data_types=False,
+        show_download=False,  # a spreadsheet would run what looks like a formula
     )
     table
     return (table,)
