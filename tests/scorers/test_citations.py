@@ -221,3 +221,8 @@ def test_citations_in_a_thinking_block_do_not_count() -> None:
     assert text[finding.start : finding.end] == "\\cite{x}"
     keys_listed = CitationsClosed()(case, Reply("\\cite{q,r,s,t,u,v}"))
     assert keys_listed.reason.endswith("undefined: q, r, s, t, u")
+
+
+def test_a_reply_without_an_answer_scores_0_under_its_own_reason() -> None:
+    score = CitationsClosed()(Case("c"), Reply(""))
+    assert (score.value, score.reason) == (0.0, "no answer: the reply is empty")

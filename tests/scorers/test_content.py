@@ -202,3 +202,19 @@ def test_drafts_that_cannot_be_read_score_0_and_say_so() -> None:
         score = ContentKept()(Case("c", inputs={"draft": old}), Reply(new))
         assert score.value == 0.0
         assert score.reason.startswith("the drafts could not be compared: nested too deeply")
+
+
+def test_a_reply_without_an_answer_scores_0_under_its_own_reason() -> None:
+    score = ContentKept()(Case("c", inputs={"draft": OLD}), Reply(""))
+    assert (score.value, score.reason) == (0.0, "no answer: the reply is empty")
+
+
+def test_unknown_kinds_and_missing_drafts_are_named() -> None:
+    with pytest.raises(ScorerError) as unknown:
+        ContentKept(ignore=("words",))
+    assert str(unknown.value) == (
+        "content_kept: ignore has ['words']; "
+        "it takes sections, numbers, citations, figures, tables."
+    )
+    with pytest.raises(ScorerError, match=r"or name another one in the criterion's 'old'\.$"):
+        ContentKept()(Case("c"), Reply("x"))

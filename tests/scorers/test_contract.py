@@ -177,3 +177,8 @@ def test_the_field_can_be_named_and_may_hold_one_text() -> None:
     assert SourcesExist(field="pages")(CASE, reply).value == 1.0
     assert SourcesWithin(field="pages")(CASE, reply).value == 1.0
     assert SourcesWithin(field="pages")(CASE, Reply('{"pages": ""}')).findings[0].start is None
+
+
+def test_missing_sources_are_an_error_that_names_the_scorer() -> None:
+    with pytest.raises(ScorerError, match="'sources_within'"):
+        SourcesWithin()(Case("c"), Reply('{"sources": []}'))

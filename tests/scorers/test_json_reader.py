@@ -375,3 +375,8 @@ def test_the_reader_gives_up_on_thousands_of_objects_but_not_before() -> None:
     assert read_json('{"a":1}' * 10_001).problems == (
         "$: too many objects, whole or broken, to tell which is meant",
     )
+
+
+def test_one_backslash_that_json_forbids_makes_the_others_tex_as_well() -> None:
+    reading = read_json('{"a": "\\tau", "b": "\\alpha"}')
+    assert reading.value == {"a": "\\tau", "b": "\\alpha"}

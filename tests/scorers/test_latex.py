@@ -304,6 +304,7 @@ def test_nested_options_give_a_sentence() -> None:
         ("\\begin{document}\n# Head", True), ("# Head\n\\documentclass{a}", True), ("a\\,b", True), ("a\\;b", True), ("a\\%b", True),
         ("a\\$b", True), ("a\\&b", True), ("\\[a\\]", True), ("\\(a\\)", True), ("a\\_b", False), ("\\1", False), ("$a^b$", True),
         ("$a\nb_c$", False), ("~~~\n\\alpha", False), ("```\n\\alpha", False), ("**b** \\alpha", False), ("###### h\n\\alpha", False),
+        ("# h\n\\documentclas", False), ("# h\n\\begin{document", False),
         ("####### h\n\\alpha", True), ("#h \\alpha", True), ("2 ** 3 \\alpha", True), ("[" + "a" * 200 + "](b) \\alpha", False),
         ("[a]() \\alpha", True), ("$" + "a" * 80 + "_" + "b" * 80 + "$", True),
     ],

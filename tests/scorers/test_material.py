@@ -193,3 +193,15 @@ def test_the_scorer_names_every_gap_in_order() -> None:
     full = MaterialComplete(needs=("data", "bib"))(Case("c", material=FULL), Reply(""))
     assert full.reason == "nothing is missing of: data, bib"
     assert MaterialComplete(needs=())(Case("c"), Reply("")).reason.endswith("of: no needs")
+
+
+def test_each_gap_is_one_sentence() -> None:
+    said = {gap.need: gap.sentence for gap in material_gaps({"d.csv": "time\n1.5\n"}, tuple(NEEDS))}
+    assert said == {
+        "bib": "no .bib file with an entry in it",
+        "figure": "no figure (.pdf, .png, .jpg, .jpeg, .svg, .eps)",
+        "uncertainty": "no uncertainty of the data, neither in a column nor in the notes",
+        "units": "the column 'time' of d.csv has no unit",
+    }
+    (gap,) = material_gaps({}, ["data"])
+    assert gap.sentence == "no data file (.csv, .tsv, .dat) with a number in it"

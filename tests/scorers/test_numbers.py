@@ -276,6 +276,8 @@ def test_a_percentage_is_marked_and_placed() -> None:
     (number,) = numbers_in(text)
     assert (number.percent, number.text, text[number.start : number.end]) == (True, "12 %", "12 %")
     assert not numbers_in("12 of it")[0].percent
+    assert [n.percent for n in numbers_in("1.23(4) and 1,234")] == [False] * 3
+    assert [n.percent for n in numbers_in("1,234 %")[0].parts] == [True, True]
 
 
 def test_grouped_digits_keep_their_other_reading() -> None:

@@ -424,3 +424,8 @@ def test_a_reply_in_a_report_gets_findings_without_a_place() -> None:
     assert [(f.start, f.end) for f in score.findings] == [(None, None)] * 2
     assert score.reason.startswith("6 of 8 checks hold; not: data_table (no table), equation (")
     assert ReportScore()(Case("c"), Reply(REPORT)).reason == "8 of 8 checks hold"
+
+
+def test_a_reply_without_an_answer_scores_0_under_its_own_reason() -> None:
+    score = ReportScore()(Case("c"), Reply(""))
+    assert (score.value, score.reason) == (0.0, "no answer: the reply is empty")

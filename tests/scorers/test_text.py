@@ -275,3 +275,17 @@ def test_a_marked_refusal_is_right_where_the_case_expects_one() -> None:
     assert Contains(text="a")(case, Reply("", finish=Finish.LENGTH)).value == 0.0
     truthy = Case("c", expected={"refusal": "yes"})
     assert Contains(text="a")(truthy, Reply("", refusal="No.")).value == 0.0
+
+
+def test_bounds_may_start_at_0_and_an_error_says_what_is_needed() -> None:
+    assert Length(min_chars=0, max_chars=0)(CASE, Reply("x")).value == 0.0
+    with pytest.raises(ScorerError) as nothing:
+        Length()
+    assert str(nothing.value) == (
+        "the scorer 'length' needs at least one bound, such as max_words."
+    )
+    with pytest.raises(ScorerError) as crossed:
+        Length(min_words=3, max_words=2)
+    assert str(crossed.value) == "the scorer 'length' was given bounds 3..2."
+    with pytest.raises(ScorerError, match=r"bounds -1\.\.None"):
+        Length(min_words=-1)
