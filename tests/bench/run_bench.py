@@ -61,6 +61,7 @@ def in_one_form(module: str, row: Mapping[str, Any]) -> dict[str, Any]:
     named = {"bench": module, "what": row["what"], "value": value, "target": target}
     named |= {"unit": unit, "met": met}
     seen = {*named, "ms", "target_ms", "holds"}
+    named["load"] = round(os.getloadavg()[0], 1)
     return named | {k: v for k, v in row.items() if k not in seen or (k == "ms" and "value" in row)}
 
 
