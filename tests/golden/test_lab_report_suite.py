@@ -151,7 +151,7 @@ def test_the_material_lacks_nothing_until_a_file_is_taken_away(language: str) ->
 
 
 def test_every_criterion_that_blocks_may_block() -> None:
-    assert unproven_scorers(SUITE) == []
+    assert unproven_scorers(SUITE, run=False) == []  # test_discrimination.py runs the examples
 
 
 @pytest.mark.parametrize("case", SUITE.cases, ids=lambda c: c.id)
