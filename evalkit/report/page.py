@@ -27,7 +27,8 @@ from evalkit.models.redaction import Redactor
 from evalkit.prompts import Prompt, load_prompt
 from evalkit.records import Reply
 from evalkit.report import charts, page_overview
-from evalkit.report.page_cases import TEXT_BUDGET, CaseView, case_views
+from evalkit.report.page_budget import TEXT_BUDGET
+from evalkit.report.page_cases import CaseView, case_views
 from evalkit.report.page_charts import figures
 from evalkit.report.safe import visible_controls
 from evalkit.report.tables import value_text

@@ -16,6 +16,7 @@ from evalkit.errors import PromptError
 from evalkit.hashing import short_hash
 from evalkit.prompts import Prompt
 from evalkit.records import Case, Finding, Reply, Row, Score, ScoreStatus, Verdict
+from evalkit.report.page_budget import TEXT_BUDGET, fair_limit, text_lengths
 from evalkit.report.safe import marked_html
 from evalkit.report.tables import passed_share, share_text
 from evalkit.report.worddiff import diff_html
@@ -24,8 +25,6 @@ from evalkit.runs.run import Run
 
 __all__ = ["CaseView", "RowView", "Text", "anchor_of", "case_views"]
 
-TEXT_BUDGET = 6_000_000  # characters of cases' texts in one page
-LEAST = 160
 SYMBOLS = {"better": "▲", "worse": "▼", "mixed": "◆"}
 
 
@@ -137,7 +136,7 @@ def case_views(
         moved={c.case_id: c.moved for c in comparison.cases} if comparison else {},
         prompt=prompt,
         price=price,
-        limit=_fair_limit(_lengths(groups, before, cases, prompt), budget),
+        limit=fair_limit(text_lengths(groups, before, cases, prompt), budget),
         compared=baseline is not None,
     )
     found: list[tuple[tuple[int, int], CaseView]] = []
@@ -365,40 +364,3 @@ def _rendered(prompt: Prompt | None, case: Case, sha: str) -> str | None:
     if short_hash([[m.role, m.content] for m in messages]) != sha:
         return None
     return "\n\n".join(f"# {message.role}\n{message.content}" for message in messages)
-
-
-def _lengths(
-    groups: Mapping[str, Sequence[Row]],
-    before: Mapping[str, Sequence[Row]],
-    cases: Mapping[str, Case],
-    prompt: Prompt | None,
-) -> list[int]:
-    """How long each text of the page would be; a reply beside its baseline is shown twice."""
-    own = len(prompt.system or "") + len(prompt.user) if prompt else 0
-    found: list[int] = []
-    for case_id, rows in groups.items():
-        if case := cases.get(case_id):
-            pages = [len(page.text) for page in case.context]
-            found += [len(value) for value in case.inputs.values() if isinstance(value, str)]
-            found += [own + sum(pages)] if prompt else pages
-            found += [len(text) for text in case.material.values()]
-        twice = 2 if case_id in before else 1
-        for row in rows:
-            if row.reply is not None:
-                found += [len(row.reply.text)] * twice + [len(row.reply.reasoning)]
-            found += [len(v.justification or v.raw) for said in row.verdicts.values() for v in said]
-        for row in before.get(case_id, ()):
-            found.append(len(row.reply.text) if row.reply else 0)
-    return found
-
-
-def _fair_limit(lengths: Sequence[int], budget: int) -> int:
-    """The limit that shortens only the longest texts, so that all of them fit the budget."""
-    left = budget
-    ordered = sorted(lengths)
-    for i, length in enumerate(ordered):
-        share = left // (len(ordered) - i)
-        if length > share:
-            return max(LEAST, share)
-        left -= length
-    return max(LEAST, ordered[-1] if ordered else LEAST, 1_000_000)

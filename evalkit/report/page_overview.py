@@ -18,7 +18,17 @@ from evalkit.runs.summary import CriterionSummary, Summary
 from evalkit.stats.wording import change_text, rate_sentence
 from evalkit.validity.licence import Licence
 
-__all__ = ["Criterion", "criteria", "licence_views", "looks", "moves", "pins", "reproduce", "spent"]
+__all__ = [
+    "Criterion",
+    "criteria",
+    "licence_views",
+    "looks",
+    "moves",
+    "pins",
+    "reproduce",
+    "spent",
+    "thresholds",
+]
 
 MARKS = {"PASS": "✓", "FAIL": "✗", "UNDECIDED": "?", "BROKEN": "!", "shown": "·"}
 MOST_MOVES = 200
