@@ -116,8 +116,11 @@ def compare(page: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def admit(page: Any) -> Iterator[None]:
-    """A judge beside the trivial ones on an anchor."""
-    with notebook(page, "admit", *SUITE, "--sample", "12"):
+    """A judge beside the trivial ones on an anchor; the ledger of the project is left alone."""
+    with (
+        tempfile.TemporaryDirectory() as out,
+        notebook(page, "admit", *SUITE, "--sample", "12", "--out", out),
+    ):
         _press(page)
         page.get_by_role("button", name="Write licence").wait_for()
         yield
