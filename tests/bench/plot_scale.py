@@ -33,19 +33,26 @@ def draw() -> None:
     """Seconds and megabytes against finished cases, one above the other."""
     import altair as alt
 
-    curve = json.loads((DOCS / "scale.json").read_text())["curve"]
-    rows = [{"cases": n, "seconds": s, "megabytes": mb} for n, s, mb in curve]
-    base = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_line(color="#1f5a8a")
-        .properties(width=520, height=150)
-    )
+    rows = json.loads((DOCS / "scale.json").read_text())["curve"]
     x = alt.X("cases:Q", title="cases finished")
-    charts = [
-        base.encode(x=x, y=alt.Y(f"{name}:Q", title=title, scale=alt.Scale(zero=True)))
-        for name, title in (("seconds", "seconds"), ("megabytes", "memory in use, MB"))
-    ]
-    (DOCS / "scale.svg").write_text(svg(alt.vconcat(*charts)))
+    base = alt.Chart(alt.Data(values=rows)).properties(width=520, height=150)
+    time = (
+        base.transform_fold(["seconds", "CPU seconds"], as_=["which", "value"])
+        .mark_line()
+        .encode(
+            x=x,
+            y=alt.Y("value:Q", title="seconds"),
+            color=alt.Color(
+                "which:N",
+                title=None,
+                scale=alt.Scale(domain=["seconds", "CPU seconds"], range=["#9aa7b2", "#1f5a8a"]),
+            ),
+        )
+    )
+    memory = base.mark_line(color="#1f5a8a").encode(
+        x=x, y=alt.Y("MB:Q", title="memory in use, MB", scale=alt.Scale(zero=True))
+    )
+    (DOCS / "scale.svg").write_text(svg(alt.vconcat(time, memory)))
 
 
 if __name__ == "__main__":

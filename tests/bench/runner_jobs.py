@@ -139,16 +139,21 @@ def pair(cases: int, latency_s: float, concurrency: int, judges: bool) -> dict[s
 
 def scale(cases: int, latency_s: float, concurrency: int) -> dict[str, Any]:
     """One long run: seconds, CPU and memory, in all and on the way."""
-    start, done = 0.0, 0
-    curve: list[tuple[int, float, float]] = []  # rows finished, seconds, megabytes in use
+    start, spent, done = 0.0, 0.0, 0
+    curve: list[dict[str, float]] = []
 
     def sample(_: Any) -> None:
         nonlocal done
         done += 1
         if done % max(1, cases // 50) == 0:
             pages = int(Path("/proc/self/statm").read_text().split()[1])
-            megabytes = pages * resource.getpagesize() / 2**20
-            curve.append((done, round(time.perf_counter() - start, 3), round(megabytes, 1)))
+            point = {
+                "cases": done,
+                "seconds": time.perf_counter() - start,
+                "CPU seconds": time.process_time() - spent,
+                "MB": pages * resource.getpagesize() / 2**20,
+            }
+            curve.append({name: round(value, 2) for name, value in point.items()})
 
     with tempfile.TemporaryDirectory() as name:
         made = suite(Path(name) / "suite", cases)
@@ -156,7 +161,7 @@ def scale(cases: int, latency_s: float, concurrency: int) -> dict[str, Any]:
         with ChatServer(latency_s=latency_s, process=True) as server:
             plan = make_plan(load_suite(made))
             loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            start = time.perf_counter()
+            start, spent = time.perf_counter(), time.process_time()
             ours = asyncio.run(our_run(plan, server.base_url, concurrency, Path(name), sample))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {**ours, "before_kb": before, "loaded_kb": loaded, "peak_kb": peak, "curve": curve}
