@@ -126,9 +126,15 @@ def choose_rest(params):
         {
             "criterion": mo.ui.text(value=params.criterion, label="criterion", full_width=True),
             "sample": mo.ui.number(
-                0, value=params.sample, label="items at most (0: all)", debounce=True
+                0,
+                value=params.sample,
+                label="items at most (0: all)",
+                debounce=True,
+                full_width=True,
             ),
-            "seed": mo.ui.number(0, value=params.seed, label="seed", debounce=True),
+            "seed": mo.ui.number(
+                0, value=params.seed, label="seed", debounce=True, full_width=True
+            ),
         }
     )
     return (controls,)
