@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import traceback
 from collections.abc import Sequence
@@ -33,6 +34,10 @@ __all__ = [
 def flag(default: Any, text: str, **options: Any) -> Any:
     """A field that is also a command-line flag."""
     return field(default=default, metadata={"help": text, **options})
+
+
+def _budget() -> Any:
+    return flag(0.0, "stop before this many US dollars are crossed (0: no limit)", minimum=0)
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class IterateParams(_Common):
     allow_dirty: bool = flag(False, "freeze although files outside exports/ are uncommitted")
     fresh: bool = flag(False, "draw new samples instead of using recorded replies")
     judges: bool = flag(False, "also run judged criteria (they cost calls)")
-    max_cost: float = flag(0.0, "stop before this many US dollars are crossed (0: no limit)")
+    max_cost: float = _budget()
     out: str = flag("exports", "folder for runs, drafts and the call store")
     page: str = flag("", "also write the reviewer page to this file")
     engine: str = flag("local", "where the run is executed", choices=("local", "dask"))
@@ -84,7 +89,7 @@ class CompareParams(_Common):
     seed: int = flag(7, "decides the sample and the order of calls")
     one_order: bool = flag(False, "cheap look: one random order a pair, labelled exploratory")
     annotator: str = flag("", "your name, for verdicts you overrule")
-    max_cost: float = flag(0.0, "stop before this many US dollars are crossed (0: no limit)")
+    max_cost: float = _budget()
     out: str = flag("exports", "folder for runs and the call store")
 
 
@@ -101,7 +106,7 @@ class AdmitParams(_Common):
     sample: int = flag(0, "items to draw, spread over the bands (0: all)", minimum=0)
     seed: int = flag(7, "decides the draw and the folds")
     write_licence: bool = flag(False, "write what was found to the suite's licences/")
-    max_cost: float = flag(0.0, "stop before this many US dollars are crossed (0: no limit)")
+    max_cost: float = _budget()
     out: str = flag("exports", "folder for the call store and the ledger")
 
 
@@ -140,8 +145,8 @@ class GateParams(_Common):
     freeze: bool = flag(False, "promote the run to the baseline when the gate allows it")
     allow_dirty: bool = flag(False, "freeze although the tree is dirty")
     sequential: str = flag("auto", "stop early when decided", choices=("auto", "on", "off"))
-    max_cost: float = flag(0.0, "stop before this many US dollars are crossed (0: no limit)")
-    deadline: float = flag(0.0, "stop after this many seconds (0: no limit)")
+    max_cost: float = _budget()
+    deadline: float = flag(0.0, "stop after this many seconds (0: no limit)", minimum=0)
     out: str = flag("exports", "folder for runs, the ledger and the call store")
     page: str = flag("", "also write the reviewer page to this file")
     engine: str = flag("local", "where the run is executed", choices=("local", "dask"))
@@ -199,7 +204,7 @@ def parse(
         parser.add_argument(
             option,
             type=_typed(hints[entry.name], entry.metadata.get("minimum")),
-            default=entry.default,
+            default=argparse.SUPPRESS if entry.default == "" else entry.default,
             choices=entry.metadata.get("choices"),
             metavar=None if "choices" in entry.metadata else hints[entry.name].__name__.upper(),
             help=entry.metadata["help"],
@@ -257,6 +262,10 @@ def _root(error: BaseException) -> BaseException:
 def _typed(kind: Any, minimum: int | None) -> Any:
     def convert(text: str) -> Any:
         value = kind(text)
+        if kind is float and not math.isfinite(value):
+            raise argparse.ArgumentTypeError(f"{text} is not a finite number")
+        if value == "":
+            raise argparse.ArgumentTypeError("it is empty; fill it in, or leave the flag out")
         if minimum is not None and value < minimum:
             raise argparse.ArgumentTypeError(f"{text} is less than {minimum}")
         return value

@@ -81,7 +81,7 @@ class PythonTask:
             ) from None
         except EvalkitError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # an app that ends itself may not end the gate
             frame = traceback.extract_tb(error.__traceback__)[-1]
             raise CallFailed(
                 f"{self.entry}: case {case.id!r} raised {type(error).__name__}: {error} "
@@ -111,7 +111,7 @@ def load_task(entry: str, *, version: str, root: Path | None = None) -> PythonTa
     Args:
         entry: Where it is; `root` is looked through first.
         version: The user's own version of everything behind the function.
-        root: The project's folder.
+        root: The project's folder; the working directory by default.
 
     Raises:
         ConfigError: If it cannot be imported or called.
@@ -119,15 +119,15 @@ def load_task(entry: str, *, version: str, root: Path | None = None) -> PythonTa
     module_name, _, name = entry.partition(":")
     if not (module_name and name):
         raise ConfigError(f'entry = {entry!r}: write it as "package.module:function".')
-    if root is not None and str(root) not in sys.path:
-        sys.path.insert(0, str(root))
+    if (folder := str(root or Path.cwd())) not in sys.path:
+        sys.path.insert(0, folder)
     try:
         function: Any = importlib.import_module(module_name)
         for part in name.split("."):
             function = getattr(function, part)
     except AttributeError:
         raise ConfigError(f"entry = {entry!r}: {module_name} has no {name}.") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(
             f"entry = {entry!r} cannot be imported: {type(error).__name__}: {error}."
         ) from None

@@ -78,7 +78,13 @@ def load_baseline(path: Path, *, ref: str = "") -> Run | None:
     if ref:
         text = file_at(path, ref)
         return None if text is None else parse_baseline(text, f"{ref}:{path.as_posix()}")
-    return parse_baseline(path.read_text("utf-8"), str(path)) if path.is_file() else None
+    try:
+        return parse_baseline(path.read_text("utf-8"), str(path)) if path.exists() else None
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise BaselineError(
+            f"{path}: cannot be read: {why}. Restore it from version control, or freeze again."
+        ) from error
 
 
 def parse_baseline(text: str, where: str) -> Run:
@@ -93,7 +99,7 @@ def parse_baseline(text: str, where: str) -> Run:
         if data.get("format") != FORMAT:
             raise ValueError(f"format {data.get('format')!r} instead of {FORMAT}")
         manifest = Manifest.from_json(data)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BaselineError(
             f"{where}:1: not a frozen run ({error}). Restore the file from version control, or "
             "freeze again."
@@ -104,7 +110,7 @@ def parse_baseline(text: str, where: str) -> Run:
             continue
         try:
             rows.append(row_from_json(line))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise BaselineError(
                 f"{where}:{number}: this line is not a row ({type(error).__name__}: {error}). "
                 "Restore the file from version control, or freeze again."

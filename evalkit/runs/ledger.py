@@ -68,10 +68,14 @@ def read_ledger(path: Path) -> list[LedgerEntry]:
     """
     if not path.exists():
         return []
-    if path.stat().st_size:
-        _check_head(path)
+    try:
+        if path.stat().st_size:
+            _check_head(path)
+        lines = read_whole_lines(path, whole=_whole)[1:]
+    except OSError as error:
+        raise LedgerError(f"{path}: the ledger could not be read: {error.strerror}.") from error
     entries: list[LedgerEntry] = []
-    for number, line in enumerate(read_whole_lines(path, whole=_whole)[1:], start=2):
+    for number, line in enumerate(lines, start=2):
         if not line:
             continue
         try:
@@ -90,7 +94,7 @@ def _check_head(path: Path) -> None:
     if head != list(COLUMNS):
         raise LedgerError(
             f"{path}: the first line does not name the ledger's columns ({', '.join(COLUMNS)}). "
-            "Nothing was written: move the file away, or name another with --ledger."
+            "It is left untouched: move it away, or restore it from version control."
         )
 
 

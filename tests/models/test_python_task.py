@@ -142,3 +142,22 @@ def test_a_function_that_hangs_ends_at_its_deadline(app: Path) -> None:
 def test_a_wrong_entry_is_one_sentence(app: Path, entry: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         load_task(entry, version="1", root=app)
+
+
+def test_an_app_that_ends_itself_ends_neither_the_run_nor_its_status(app: Path) -> None:
+    (app / "ek_toy_quits.py").write_text("raise SystemExit(0)\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="cannot be imported: SystemExit"):
+        load_task("ek_toy_quits:answer", version="1", root=app)
+    source = "def plain(case, prompt):\n    raise SystemExit(0)\nasync def later(case, prompt):\n"
+    (app / "ek_toy_ends.py").write_text(source + "    raise SystemExit(0)\n", encoding="utf-8")
+    for name in ("plain", "later"):
+        task = load_task(f"ek_toy_ends:{name}", version="1", root=app)
+        with pytest.raises(CallFailed, match="raised SystemExit"):
+            asyncio.run(task.answer(CASE, None))
+
+
+def test_the_working_directory_is_looked_through(
+    app: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(app)
+    assert load_task("ek_toy_app:answer", version="1").entry == "ek_toy_app:answer"

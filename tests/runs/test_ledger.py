@@ -94,3 +94,8 @@ def test_cells_cannot_break_the_table_or_run_in_a_spreadsheet(tmp_path: Path) ->
     (only,) = read_ledger(ledger)
     assert only.name == "a b c"
     assert only.model == "'=1+1"
+
+
+def test_a_folder_in_its_place_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="could not be read: Is a directory"):
+        read_ledger(tmp_path)
