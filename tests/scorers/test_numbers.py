@@ -389,3 +389,9 @@ def test_the_score_says_what_it_could_not_read() -> None:
 )  # fmt: skip
 def test_rounding_goes_to_half_the_last_digit(text: str, material: str, sourced: bool) -> None:
     assert [n.source is not None for n in trace_sources(text, material).numbers] == [sourced]
+
+
+def test_a_comment_ends_where_it_ends() -> None:
+    assert read_numbers("<!-- 1.5 -- 2.5 --> 3.5") == [3.5]
+    assert read_numbers("<!- 1.5 --> 2.5") == [1.5, 2.5]
+    assert read_numbers("<!-- 1.5 --> 2.5 <!-- 3.5 --> 4.5") == [2.5, 4.5]

@@ -352,6 +352,10 @@ def test_a_check_that_holds_says_what_it_found() -> None:
 
 
 def test_what_is_absent_is_said() -> None:
+    bare = REPORT.replace("\\section{Uncertainty}", "\\section{Outlook}").replace("0.1", "small")
+    check = report_score(bare).checks[2]
+    assert check.finding == "'standard deviation' without a quantity"
+    assert bare[check.start : check.end] == "standard deviation"
     said = {check.name: check.finding for check in report_score("\\section{A}").checks}
     assert said["error_analysis"].startswith("no uncertainty, standard deviation")
     assert said["citations_closed"] == "nothing is cited"

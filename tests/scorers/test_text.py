@@ -289,3 +289,9 @@ def test_bounds_may_start_at_0_and_an_error_says_what_is_needed() -> None:
     assert str(crossed.value) == "the scorer 'length' was given bounds 3..2."
     with pytest.raises(ScorerError, match=r"bounds -1\.\.None"):
         Length(min_words=-1)
+
+
+def test_a_field_with_a_backslash_is_the_only_place_looked_into() -> None:
+    reply = Reply('{"a": "x \\\\ y", "d": "b c"}')
+    assert Contains(text="b c", field="a")(CASE, reply).value == 0.0
+    assert Contains(text="b c")(CASE, reply).value == 1.0
