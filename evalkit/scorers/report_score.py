@@ -80,10 +80,10 @@ def _skeleton(tex: Tex, bib: str) -> Check:
     if tex.problem:
         return Check("skeleton", False, tex.problem)
     top = (0, len(tex.source.partition("\n")[0]))
-    if not any(m.name == "documentclass" and m.preamble for m in tex.macros):
-        return Check("skeleton", False, "no \\documentclass before \\begin{document}", *top)
     if not any(tex.within("document")):
         return Check("skeleton", False, "no \\begin{document}", *top)
+    if not any(m.name == "documentclass" and m.preamble for m in tex.macros):
+        return Check("skeleton", False, "no \\documentclass before \\begin{document}", *top)
     if tex.faults:
         # what was left open last is the culprit; all around it only seems to be open as well
         left_open = [fault for fault in tex.faults if fault[1].endswith("never closed")]

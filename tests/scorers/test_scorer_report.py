@@ -262,6 +262,15 @@ def test_an_equation_relates_two_sides(relation: str) -> None:
     assert failed(REPORT.replace("m = \\frac{a+b}{2}", relation)) == ()
 
 
+def test_what_is_left_over_is_quoted_in_short() -> None:
+    (check,) = (
+        c
+        for c in report_score(REPORT.replace("little.", "little. TODO: " + "x" * 99)).checks
+        if not c.passed
+    )
+    assert check.finding == "left over: 'TODO'"
+
+
 @pytest.mark.parametrize("macro", ["todo{x}", "lipsum", "blindtext", "missingfigure{x}"])
 def test_macros_that_fill_a_gap_are_left_over(macro: str) -> None:
     tex = REPORT.replace("little.", f"little. \\{macro}")
@@ -310,7 +319,7 @@ def test_a_quantity_belongs_to_the_error_analysis_when_it_is_near() -> None:
     ("old", "new", "finding", "place"),
     [
         ("\\documentclass{article}\n", "", "no \\documentclass before \\begin{document}", "\\begin{document}"),
-        ("\\begin{document}", "", "no \\documentclass before \\begin{document}", "\\documentclass{article}"),
+        ("\\begin{document}", "", "no \\begin{document}", "\\documentclass{article}"),
         ("\\end{tabular}", "\\end{tabular} }", "line 9: Unexpected mismatching closing brace: '}'", "}"),
         ("\\section{Aim}", "", "2 sections with a text; 3 are the least", "\\section{Data}"),
         ("We measured the length of a rod three times, as", "", "2 sections with a text; 3 are the least ('Aim' is empty)", "\\section{Aim}"),
