@@ -108,7 +108,7 @@ class LocalModel:
         if reason := why_unavailable(self.model):
             raise ConfigError(reason)
         command = [sys.executable, "-m", "evalkit.models.local_server", str(find_gguf(self.model))]
-        command += [str(self.slots), str(self.context), str(self.threads)]
+        command += [Path(self.model).stem, str(self.slots), str(self.context), str(self.threads)]
         with tempfile.TemporaryFile() as chatter:
             self.process = subprocess.Popen(
                 command,

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 
-def serve(gguf: Path, *, slots: int, context: int, threads: int) -> None:
+def serve(gguf: Path, name: str, *, slots: int, context: int, threads: int) -> None:
     """Load the model and serve it on a port that the system picks, until standard input ends.
 
     Args:
         gguf: The model file.
+        name: What replies call the model; without it they would name the file and its folders.
         slots: Replies generated at the same time.
         context: Tokens of context for each slot.
         threads: Threads that compute. More than there are cores stalls a busy machine.
@@ -34,6 +35,7 @@ def serve(gguf: Path, *, slots: int, context: int, threads: int) -> None:
     params.cpuparams_batch.n_threads = threads
     params.n_threads_http = slots + 2
     params.verbosity = -1
+    params.model_alias = {name}
     params.offline = True
     params.ui = False
     server = xllamacpp.Server(params)
@@ -44,5 +46,5 @@ def serve(gguf: Path, *, slots: int, context: int, threads: int) -> None:
 
 
 if __name__ == "__main__":
-    _gguf, _slots, _context, _threads = sys.argv[1:]
-    serve(Path(_gguf), slots=int(_slots), context=int(_context), threads=int(_threads))
+    _gguf, _name, _slots, _context, _threads = sys.argv[1:]
+    serve(Path(_gguf), _name, slots=int(_slots), context=int(_context), threads=int(_threads))

@@ -44,6 +44,12 @@ class CriterionScores:
         """One id per case, in order."""
         return list(self.cluster.values())
 
+    @property
+    def binary(self) -> bool:
+        """True when every score is the lowest or the highest."""
+        seen = {value for runs in self.values.values() for value in runs if value is not None}
+        return seen <= set(self.score_range)
+
     def of_stratum(self, stratum: str) -> CriterionScores:
         """The part of one stratum."""
         keep = [case for case, name in self.stratum.items() if name == stratum]

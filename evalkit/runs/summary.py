@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from evalkit.records import RowStatus, ScoreStatus
@@ -183,11 +183,15 @@ def _scored(scores: CriterionScores, weights: Mapping[str, float] | None = None)
         used = {name: weights[name] for name in by_stratum if name in weights}
         whole = sum(used.values())
         if whole > 0:
-            return stratified_mean(
+            ends = scores.score_range
+            found = stratified_mean(
                 {name: list(part.values.values()) for name, part in by_stratum.items()},
                 {name: share / whole for name, share in used.items()},
-                score_range=scores.score_range,
+                method="wilson" if scores.binary else "t",
+                score_range=ends,
             )
+            low, high = max(found.ci_low, ends[0]), min(found.ci_high, ends[1])
+            return replace(found, ci_low=low, ci_high=high)  # a t interval may leave the range
     return pass_rate(
         list(scores.values.values()),
         status=list(scores.words.values()),

@@ -82,6 +82,7 @@ def test_it_answers_under_a_schema_and_ends_with_its_context() -> None:
         )
         text = reply["choices"][0]["message"]["content"]  # type: ignore[index]
         assert set(json.loads(text)) == {"answer"}
+        assert reply["model"] == "smollm2-135m-instruct"  # never a path of this machine
     assert gone(pid)
 
 

@@ -183,4 +183,5 @@ def test_after_kill_9_only_what_had_not_arrived_is_asked_again(tmp_path: Path) -
         stats = server.stats()
     assert 25 <= sent < 120
     assert stats["distinct"] == 120
-    assert stats["requests"] - 120 <= 4  # those in flight at the kill
+    # In flight at the kill: calls of the 7 workers that had not returned, 4 of them at the server.
+    assert stats["requests"] - 120 <= 7
