@@ -110,11 +110,12 @@ def write_page(gate: GateSession, gated: Gated, path: str) -> list[Path]:
 
 
 def script_text(result: GateResult, written: Iterable[str], promotion: Promotion) -> str:
-    """What the script prints: files first, then the verdict, its sentence last."""
+    """What the script prints: files first, then the verdict; what decided the status is last."""
     lines = [f"written: {', '.join(written)}"]
-    if promotion.said:
+    if promotion.said and not promotion.refused:
         lines.append(promotion.said)
-    return "\n".join([*lines, "", gate_text(result)])
+    last = ["", promotion.said] if promotion.refused else []
+    return "\n".join([*lines, "", gate_text(result), *last])
 
 
 def exit_status(result: GateResult, promotion: Promotion) -> int:

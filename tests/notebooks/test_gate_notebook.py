@@ -120,6 +120,17 @@ def test_4_not_measured_and_a_crash_in_a_cell(project: Project) -> None:
     assert "This is a defect, not a verdict" in done.stderr
 
 
+def test_4_a_refused_freeze_has_the_last_word(project: Project) -> None:
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "a suite"]):
+        who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *who, *command], cwd=project.root, check=True)
+    (project.root / "notes.txt").write_text("not committed")
+    done = project.script("--run-live", "--freeze")
+    assert done.returncode == 4
+    assert "is not frozen: files outside exports/ are changed" in last(done)
+    assert "PASS (smoke): mini" in done.stdout
+
+
 def cells(project: Project, monkeypatch: pytest.MonkeyPatch, **params: Any) -> Any:
     monkeypatch.chdir(project.root)
     spec = importlib.util.spec_from_file_location("gate_notebook", NOTEBOOK)
