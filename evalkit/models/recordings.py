@@ -71,7 +71,7 @@ def _read_line(line: str, where: str) -> tuple[str, Any, Reply]:
         if origin != HANDWRITTEN and not (isinstance(origin, dict) and origin.get("model")):
             raise ValueError('origin must name a model, or be "handwritten"')
         reply = reply_from_plain(entry["reply"], key)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(
             f"{where}: no recording ({error!r}). A line holds key, origin and reply; "
             "export it again, or delete the line."

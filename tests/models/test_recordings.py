@@ -93,6 +93,7 @@ def test_a_handwritten_reply_says_so_wherever_it_is_shown(tmp_path: Path) -> Non
         '{"key": "%s", "origin": "someone", "reply": {"text": ""}}' % ("0" * 64),
         '{"key": "%s", "origin": {}, "reply": {"text": ""}}' % ("0" * 64),
         '{"key": "%s", "origin": "handwritten", "reply": {}}' % ("0" * 64),
+        "[" * 100_000,
     ],
 )
 def test_a_line_that_is_no_recording_is_named(tmp_path: Path, line: str) -> None:
