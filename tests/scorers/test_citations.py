@@ -226,3 +226,8 @@ def test_citations_in_a_thinking_block_do_not_count() -> None:
 def test_a_reply_without_an_answer_scores_0_under_its_own_reason() -> None:
     score = CitationsClosed()(Case("c"), Reply(""))
     assert (score.value, score.reason) == (0.0, "no answer: the reply is empty")
+
+
+def test_only_the_first_five_lost_keys_are_named() -> None:
+    case = Case("c", expected={"citations": list("abcdefg")})
+    assert CitationsClosed(keep=True)(case, Reply("x")).reason.endswith("lost: a, b, c, d, e")

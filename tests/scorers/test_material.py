@@ -205,3 +205,9 @@ def test_each_gap_is_one_sentence() -> None:
     }
     (gap,) = material_gaps({}, ["data"])
     assert gap.sentence == "no data file (.csv, .tsv, .dat) with a number in it"
+
+
+def test_a_byte_order_mark_and_a_comment_sign_are_no_part_of_a_column() -> None:
+    for header in ("\ufefftime", "# time", "\ttime", "\ufeff# time "):
+        (gap,) = material_gaps({"d.csv": f"{header}\n1\n"}, ["units"])
+        assert gap.sentence == "the column 'time' of d.csv has no unit"

@@ -442,3 +442,10 @@ def test_a_reply_in_a_report_gets_findings_without_a_place() -> None:
 def test_a_reply_without_an_answer_scores_0_under_its_own_reason() -> None:
     score = ReportScore()(Case("c"), Reply(""))
     assert (score.value, score.reason) == (0.0, "no answer: the reply is empty")
+
+
+def test_boilerplate_is_quoted() -> None:
+    tex = REPORT.replace("little.", "little. I hope this helps!")
+    (check,) = (c for c in report_score(tex).checks if not c.passed)
+    assert check.finding.startswith("assistant boilerplate: 'I hope this helps")
+    assert tex[check.start : check.end].startswith("I hope this helps")
