@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -99,6 +100,9 @@ def parse_baseline(text: str, where: str) -> Run:
         if data.get("format") != FORMAT:
             raise ValueError(f"format {data.get('format')!r} instead of {FORMAT}")
         manifest = Manifest.from_json(data)
+        due = int(manifest.sampling["n"]) * int(manifest.sampling.get("repeats", 1))
+        if due < 1 or not manifest.by.keys():
+            raise ValueError("its head names no observation, or no criteria")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BaselineError(
             f"{where}:1: not a frozen run ({error}). Restore the file from version control, or "
@@ -115,7 +119,12 @@ def parse_baseline(text: str, where: str) -> Run:
                 f"{where}:{number}: this line is not a row ({type(error).__name__}: {error}). "
                 "Restore the file from version control, or freeze again."
             ) from error
-    due = int(manifest.sampling.get("n", 0)) * int(manifest.sampling.get("repeats", 1))
+    seen = Counter((row.case_id, row.repeat) for row in rows)
+    if twice := next((key for key, count in seen.items() if count > 1), ()):
+        raise BaselineError(
+            f"{where}: case {twice[0]!r}, repeat {twice[1]}, stands there more than once. Restore "
+            "the file from version control, or freeze again."
+        )
     if len(rows) != due:
         raise BaselineError(
             f"{where}: {len(rows)} rows instead of the {due} its manifest names: the file was cut. "

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from chat_server import ChatServer
+from mini_suite import run_suite, write_suite
 
 from evalkit.errors import BaselineError
-from evalkit.runs.baseline import load_baseline
+from evalkit.runs.baseline import freeze, load_baseline
 
 RUBBISH = {
     "empty": b"",
@@ -24,6 +27,20 @@ def test_rubbish_is_named(tmp_path: Path, what: str) -> None:
     path = tmp_path / "mini.jsonl"
     path.write_bytes(RUBBISH[what])
     with pytest.raises(BaselineError, match=r"mini\.jsonl.*Restore"):
+        load_baseline(path)
+
+
+def test_a_head_or_rows_that_cannot_be_are_named(tmp_path: Path) -> None:
+    with ChatServer() as server:
+        run = run_suite(write_suite(tmp_path / "mini", cases=4), server, tmp_path)
+    path = freeze(run, tmp_path / "mini.jsonl", allow_dirty=True)
+    head, *rows = path.read_text().splitlines(keepends=True)
+    for key, value in (("sampling", None), ("sampling", {"n": "x"}), ("sampling", {"n": 0})):
+        path.write_text(json.dumps({**json.loads(head), key: value}) + "\n" + "".join(rows))
+        with pytest.raises(BaselineError, match=r"mini\.jsonl:1: not a frozen run"):
+            load_baseline(path)
+    path.write_text(head + rows[0] * len(rows))
+    with pytest.raises(BaselineError, match="'c000', repeat 0, stands there more than once"):
         load_baseline(path)
 
 
