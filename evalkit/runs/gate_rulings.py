@@ -186,7 +186,7 @@ def _weighted_floor(scores: CriterionScores, floor: float, by: Evidence) -> Ruli
             decision, reasons = Decision.BROKEN, (*reasons, "too_many_missing")
         elif missing_decides(decision, worst_best):
             decision, reasons = Decision.BROKEN, (*reasons, "missing_data_decides")
-    if not rate.defined and decision is not Decision.BROKEN:
+    if math.isnan(low) and decision is not Decision.BROKEN:  # no bound, so no right to a verdict
         decision, reasons = Decision.BROKEN, (*reasons, *rate.reasons)
     needed = fewest if rate.n_cases < fewest else None
     span = scores.score_range[1] - scores.score_range[0]
@@ -196,7 +196,7 @@ def _weighted_floor(scores: CriterionScores, floor: float, by: Evidence) -> Ruli
     text = (
         floor_sentence(rate, floor, low, high, finding=finding, span=span, cases_needed=needed)
         if not math.isnan(low)
-        else f"not measured ({', '.join(rate.reasons)})."
+        else f"not measured ({', '.join(rate.reasons)}): a stratum needs two cases for an interval."
     )
     return replace(ruling, reasons=reasons, sentence=f"weighted by the mix: {text}")
 

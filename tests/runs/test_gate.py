@@ -133,6 +133,18 @@ def test_a_floor_is_weighted_where_the_sample_does_not_carry_the_mix(world: Worl
                   load_suite(world.folder)).criteria[0].word == "FAIL"  # fmt: skip
 
 
+def test_a_weighted_floor_without_an_interval_is_not_measured(world: World) -> None:
+    cases = [
+        {"id": f"c{i}", "stratum": "big" if i else "small", "inputs": {"word": f"w{i}"}}
+        for i in range(40)
+    ]
+    world.suite(FLOOR.replace('expected = "word"', 'text = "w"'), cases=cases)
+    world.edit("[sampling]", "[sampling]\nmix = { big = 0.5, small = 0.5 }")
+    status, said = world.gate()
+    assert status == 4, said
+    assert "a stratum needs two cases" in said
+
+
 def test_a_replay_of_an_early_stop_is_the_same_stop_and_is_no_baseline(world: World) -> None:
     world.suite(DROP, cases=120)
     world.freeze_all()
