@@ -98,7 +98,7 @@ _PATTERNS: dict[str, _Sort] = {
     ),
     "switches roles": _sort(
         "system,assistant,developer,human,user,<|,inst],sys>>,_of_turn>,<｜,</s>,from now on,new "
-        ",you are ,you're , mode,end of ,系统,新规则",
+        ",you are no,you're no, mode,end of ,系统,新规则",
         r"^[ \t#*>\[({-]{0,20}(?:system|assistant|developer|human|user)\b[^\n\w]{0,4}:",
         r"<\|[^|\n]{1,40}\|>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<｜[^｜\n]{1,40}｜>|</s>",
         r"[\"']role[\"']\s*:\s*[\"'](?:system|assistant|developer)",
@@ -139,9 +139,11 @@ def find_attempts(text: str) -> tuple[Finding, ...]:
     Offsets are those of the text where the passage stands in it as it is, else None.
     """
     findings: dict[str, Finding] = {}
-    if found := _SECRET.search(text):
+    plain = text if text.isascii() else HIDDEN.sub("", text)
+    if not text.isascii() and (found := _SECRET.search(text)):
         findings["hides"] = Finding("hides characters", found.start(), found.end())
-    if found := _FORGED_TAG.search(HIDDEN.sub("", text)):
+    marked = any(mark in plain for mark in ("<", "＜", "‹", "---", "===", "###"))
+    if marked and (found := _FORGED_TAG.search(plain)):
         findings["tag"] = Finding("forges a delimiter", *_where(text, found.group()))
     for reading in _readings(text):
         folded = _folded(reading)

@@ -75,11 +75,12 @@ def neutralise(text: str) -> str:
     if not text:
         return text
     text = _CONTROL.sub("\ufffd", HIDDEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
-    while True:
+    while "<" in text or "＜" in text or "[" in text:
         step = _TAG.sub(lambda m: f"‹{m['body']}›", text)
         step = _SPECIAL.sub(
             lambda m: f"‹{next(g for g in m.group('a', 'b', 'c', 'd', 'e') if g)}›", step
         )
         if step == text:
-            return text
+            break
         text = step
+    return text
