@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import math
 import sys
 import traceback
@@ -185,6 +186,10 @@ def parse(
     Raises:
         SystemExit: 0 after `--help`; 2 after a wrong flag, with one sentence on stderr.
     """
+    if not interactive:  # a terminal that cannot show a sign shows another, and the run goes on
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
     name = prog or f"notebooks/{kind.__name__.removesuffix('Params').lower()}.py"
     parser = _Parser(
         prog=name,

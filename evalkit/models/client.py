@@ -11,7 +11,7 @@ It starts no tasks of its own: whoever cancels an `ask` ends its call.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -144,7 +144,8 @@ class Client:
             ticket = await limit.acquire()
             try:
                 self._check_stopped()
-                reply = await task.answer(case, prompt)
+                self._start_clock()
+                reply = await self._in_time(task.answer(case, prompt), task.entry)
             except CallFailed as error:
                 raise CallFailed(self._redact(str(error))) from None
             finally:
@@ -281,30 +282,41 @@ class Client:
         return self._cleaned(reply)
 
     async def _sent(self, line: Line, request: Request, key: str, purpose: str) -> Reply:
-        deadline = self._deadline
-        late = f"{request.model}: the run's deadline of {self.deadline_s} s has passed"
-        if deadline is not None and asyncio.get_running_loop().time() >= deadline:
-            raise CallFailed(f"{late}; the call was not sent.", paid_perhaps=False)
+        sending = line.send(
+            request,
+            check=self._check_stopped,
+            on_retry=lambda said: self._tell("retry", purpose, request.model, key, said),
+        )
         try:
-            async with asyncio.timeout_at(deadline):
-                return await line.send(
-                    request,
-                    check=self._check_stopped,
-                    on_retry=lambda said: self._tell("retry", purpose, request.model, key, said),
-                )
+            return await self._in_time(sending, request.model)
         except CallImpossible as error:
             self._stopped = self._stopped or error
             raise
+
+    async def _in_time(self, call: Coroutine[Any, Any, Reply], who: str) -> Reply:
+        """The call's reply, unless the run's deadline passes first."""
+        deadline = self._deadline
+        late = f"{who}: the run's deadline of {self.deadline_s} s has passed"
+        if deadline is not None and asyncio.get_running_loop().time() >= deadline:
+            call.close()
+            raise CallFailed(f"{late}; the call was not sent.", paid_perhaps=False)
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await call
         except TimeoutError:
             raise CallFailed(f"{late}; there was no reply yet.") from None
+
+    def _start_clock(self) -> None:
+        """The run's deadline counts from its first live call."""
+        if self.deadline_s is not None and self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + self.deadline_s
 
     async def _open_line(self, model: str) -> Line:
         if self._network is None:
             from evalkit.models.sending import Network  # httpx and aiohttp: only for live calls
 
             self._network = Network(self.endpoints, self._redact, self._transport)
-            if self.deadline_s is not None:
-                self._deadline = asyncio.get_running_loop().time() + self.deadline_s
+            self._start_clock()
         line = self._lines[model] = await self._network.line(model)
         return line
 

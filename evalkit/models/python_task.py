@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import copy
 import importlib
 import inspect
 import sys
@@ -67,6 +68,7 @@ class PythonTask:
         """
         loop = asyncio.get_running_loop()
         start = loop.time()
+        case = copy.deepcopy(case)  # what the function does to it is not what is scored against
         try:
             async with asyncio.timeout(self.timeout_s):
                 if inspect.iscoroutinefunction(self.function):

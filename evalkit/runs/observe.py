@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalkit.cases.criterion import Criterion
+from evalkit.errors import EvalkitError, ScorerError
 from evalkit.judges.judge import Ask, Judge, Pairing, PairVerdict
 from evalkit.records import Case, Reply, Row, RowStatus, Score, ScoreStatus, Verdict
 from evalkit.runs.plan import Plan, verdict_name
@@ -55,7 +56,7 @@ async def observe(
     else:
         stopped = ""
         for criterion in (c for c in criteria if c.scorer):
-            score = await _score(plan.scorers[criterion.name], case, reply)
+            score = await _score(criterion.name, plan.scorers[criterion.name], case, reply)
             scores[criterion.name] = score
             if criterion.hard and score.value is not None and score.value < 1.0:
                 stopped = stopped or criterion.name
@@ -80,10 +81,24 @@ async def observe(
     )
 
 
-async def _score(scorer: Any, case: Case, reply: Reply) -> Score:
-    if getattr(scorer, "HEAVY", False):  # starts a process: the loop must not wait for it
-        return await asyncio.to_thread(scorer, case, reply)
-    return scorer(case, reply)
+async def _score(name: str, scorer: Any, case: Case, reply: Reply) -> Score:
+    """One score; a scorer that breaks is named with its case, and never ends the process."""
+    try:
+        if getattr(scorer, "HEAVY", False):  # starts a process: the loop must not wait for it
+            score = await asyncio.to_thread(scorer, case, reply)
+        else:
+            score = scorer(case, reply)
+    except EvalkitError:
+        raise
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise ScorerError(
+            f"criterion {name!r}, case {case.id!r}: its scorer broke ({said})"
+        ) from error
+    if not isinstance(score, Score):
+        kind = type(score).__name__
+        raise ScorerError(f"criterion {name!r}: its scorer returned a {kind} instead of a Score")
+    return score
 
 
 async def _judge(

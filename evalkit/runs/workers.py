@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalkit.errors import BudgetReached, CallFailed, EvalkitError, ReplayMissing
+from evalkit.errors import BudgetReached, CallFailed, CallImpossible, EvalkitError, ReplayMissing
 from evalkit.hashing import short_hash
 from evalkit.models.client import Client
 from evalkit.models.python_task import PythonTask, load_task
@@ -99,6 +99,8 @@ class _Runner:
                 error = str(missing)
             except BudgetReached as reached:
                 error = state.stopped = str(reached)
+            except CallImpossible as error_of_all:
+                raise CallImpossible(f"{error_of_all} (at case {case.id!r})") from error_of_all
         for origin in (HANDWRITTEN, SCRIPTED) if reply is not None and reply.warnings else ():
             if any(warning.startswith(f"{origin}:") for warning in reply.warnings):
                 state.origin = origin

@@ -161,3 +161,34 @@ def test_the_working_directory_is_looked_through(
 ) -> None:
     monkeypatch.chdir(app)
     assert load_task("ek_toy_app:answer", version="1").entry == "ek_toy_app:answer"
+
+
+def test_the_runs_deadline_ends_a_function_that_hangs() -> None:
+    import time
+
+    from evalkit.errors import CallFailed
+    from evalkit.models.client import Client
+    from evalkit.models.endpoints import Endpoints
+    from evalkit.models.python_task import PythonTask
+    from evalkit.records import Case
+
+    async def go() -> None:
+        task = PythonTask("app:slow", "1", lambda case, prompt: time.sleep(30))
+        async with Client(Endpoints({}), deadline_s=0.2) as client:
+            await client.run_task(task, Case("a"))
+
+    with pytest.raises(CallFailed, match="deadline of"):
+        asyncio.run(go())
+
+
+def test_a_function_cannot_change_what_its_answer_is_scored_against() -> None:
+    from evalkit.models.python_task import PythonTask
+    from evalkit.records import Case
+
+    def cheat(case: Case, prompt: object) -> str:
+        case.expected["word"] = ""  # type: ignore[index]
+        return "x"
+
+    case = Case("a", expected={"word": "right"})
+    asyncio.run(PythonTask("app:cheat", "1", cheat).answer(case, None))
+    assert case.expected == {"word": "right"}

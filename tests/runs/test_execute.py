@@ -16,7 +16,7 @@ from chat_server import ChatServer
 from mini_suite import endpoints_of, run_suite, write_suite
 
 from evalkit.cases.suite import load_suite
-from evalkit.errors import BaselineError, CallImpossible
+from evalkit.errors import BaselineError, CallImpossible, ScorerError
 from evalkit.models.client import Client
 from evalkit.records import RowStatus, ScoreStatus
 from evalkit.runs.baseline import comparability, freeze, load_baseline, replies_of
@@ -185,3 +185,32 @@ def test_after_kill_9_only_what_had_not_arrived_is_asked_again(tmp_path: Path) -
     assert stats["distinct"] == 120
     # In flight at the kill: calls of the 7 workers that had not returned, 4 of them at the server.
     assert stats["requests"] - 120 <= 7
+
+
+@pytest.mark.parametrize("broken", [RuntimeError("boom"), SystemExit(0), None])
+def test_a_scorer_that_breaks_is_named_with_its_case(
+    tmp_path: Path, broken: BaseException | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evalkit.scorers.text import Contains
+
+    def call(self: Contains, case: object, reply: object) -> object:
+        if broken is not None:
+            raise broken
+        return 1.0
+
+    monkeypatch.setattr(Contains, "__call__", call)
+    folder = write_suite(tmp_path / "golden", cases=4)
+    with ChatServer() as server, pytest.raises(ScorerError, match="criterion 'says_word'"):
+        run_suite(folder, server, tmp_path)
+
+
+def test_a_call_that_can_never_succeed_names_the_case_it_met(tmp_path: Path) -> None:
+    from chat_server import Answer
+
+    def reply(body: dict[str, object]) -> object:
+        word = body["messages"][-1]["content"]  # type: ignore[index]
+        return Answer(400, {"error": {"message": "odd"}}) if word == "word3" else "fine"
+
+    folder = write_suite(tmp_path / "golden", cases=4)
+    with ChatServer(reply=reply) as server, pytest.raises(CallImpossible, match="case 'c003'"):  # type: ignore[arg-type]
+        run_suite(folder, server, tmp_path)
