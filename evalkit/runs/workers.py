@@ -101,8 +101,9 @@ class _Runner:
                 error = state.stopped = str(reached)
             except CallImpossible as error_of_all:
                 raise CallImpossible(f"{error_of_all} (at case {case.id!r})") from error_of_all
-        for origin in (HANDWRITTEN, SCRIPTED) if reply is not None and reply.warnings else ():
-            if any(warning.startswith(f"{origin}:") for warning in reply.warnings):
+        warnings = reply.warnings if reply is not None else ()
+        for origin in (HANDWRITTEN, SCRIPTED) if warnings else ():
+            if any(warning.startswith(f"{origin}:") for warning in warnings):
                 state.origin = origin
         return await observe(
             self.plan,

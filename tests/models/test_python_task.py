@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import textwrap
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -164,13 +165,6 @@ def test_the_working_directory_is_looked_through(
 
 
 def test_the_runs_deadline_ends_a_function_that_hangs() -> None:
-    import time
-
-    from evalkit.errors import CallFailed
-    from evalkit.models.client import Client
-    from evalkit.models.endpoints import Endpoints
-    from evalkit.models.python_task import PythonTask
-    from evalkit.records import Case
 
     async def go() -> None:
         task = PythonTask("app:slow", "1", lambda case, prompt: time.sleep(30))
@@ -182,8 +176,6 @@ def test_the_runs_deadline_ends_a_function_that_hangs() -> None:
 
 
 def test_a_function_cannot_change_what_its_answer_is_scored_against() -> None:
-    from evalkit.models.python_task import PythonTask
-    from evalkit.records import Case
 
     def cheat(case: Case, prompt: object) -> str:
         case.expected["word"] = ""  # type: ignore[index]
