@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import pickle
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,6 +102,15 @@ def cluster() -> Iterator[Any]:
         n_workers=4, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as running:
         yield running
+        gc.collect()  # what this package left open is an error here
+    forget_what_dask_left_open()
+
+
+def forget_what_dask_left_open() -> None:
+    """Dask leaves connections to a lost worker, and to a closed cluster, to the collector."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def test_rows_are_those_of_a_local_run_and_a_second_run_asks_nothing(
@@ -150,6 +161,7 @@ def test_a_killed_worker_loses_no_reply_and_no_call_is_repeated(
         here = run(folder, endpoints, tmp_path)
         assert server.stats()["requests"] == stats["requests"]
         assert text(here) == text(whole)
+    forget_what_dask_left_open()
 
 
 def test_a_budget_holds_over_all_workers(tmp_path: Path, cluster: Any) -> None:
