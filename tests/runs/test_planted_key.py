@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from chat_server import Answer, ChatServer
-from evalkit.report.page import write_page
 from mini_suite import write_suite
 
 from evalkit.__main__ import main
@@ -19,6 +18,7 @@ from evalkit.models.client import Client
 from evalkit.models.endpoints import Endpoint, Endpoints
 from evalkit.models.store import CallStore
 from evalkit.report.console import run_text
+from evalkit.report.page import write_page
 from evalkit.runs.baseline import freeze
 from evalkit.runs.execute import execute
 from evalkit.runs.plan import make_plan
