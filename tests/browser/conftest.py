@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop must end before another module's tests run theirs
 def chromium() -> Iterator[Any]:
     """The browser, one for all tests."""
     if not CHROMIUM.is_file():
