@@ -54,7 +54,7 @@ def history_chart(series: Series, *, width: int = 420, height: int = 120) -> alt
     )
     words = base.mark_text(dy=-11, fontSize=11).encode(y="score:Q", text="word:N", color=colour)
     floor = base.mark_line(color=COLOURS["floor"], strokeDash=[4, 3]).encode(y="floor:Q")
-    title = visible_controls(series.title)
+    title = alt.Title(visible_controls(series.title), limit=width)
     drawn: Any = alt.layer(band, floor, line, dots, words)
     return drawn.properties(width=width, height=height, title=title)
 
@@ -66,17 +66,17 @@ def history_frame(series: list[Series]) -> pd.DataFrame:
     rows = [
         {
             "row": f"{number}.{index}",
-            "date": point.entry.date,
+            "date": defang(point.entry.date),
             "suite": defang(one.name),
             "metric": defang(one.metric),
             "score": point.entry.score,
             "interval": _interval(point),
             "n": point.entry.n,
-            "verdict": point.entry.passed,
+            "verdict": defang(point.entry.passed),
             "what changed": point.cause,
-            "commit": point.entry.git_sha,
-            "prompt": point.entry.prompt_hash,
-            "run": point.entry.run_id,
+            "commit": defang(point.entry.git_sha),
+            "prompt": defang(point.entry.prompt_hash),
+            "run": defang(point.entry.run_id),
         }
         for number, one in enumerate(series)
         for index, point in enumerate(one.points)
@@ -136,8 +136,8 @@ def step_html(series: Series, index: int, prompts: Path | None = None) -> str:
 
 def prompts_of(series: Series, golden: Path = Path("golden")) -> Path | None:
     """Where the prompts of a series' suite lie, or None when it is no suite here."""
-    folder = golden / series.name / "prompts"
-    return folder if folder.is_dir() else None
+    found = (path for path in golden.glob("*/prompts") if path.parent.name == series.name)
+    return next(found, None)
 
 
 def _mark(number: int, point: Point) -> dict[str, Any]:
@@ -146,14 +146,14 @@ def _mark(number: int, point: Point) -> dict[str, Any]:
     numbers = {"score": entry.score, "low": entry.ci_low, "high": entry.ci_high}
     return {
         "at": number,
-        "date": entry.date,
+        "date": visible_controls(entry.date),
         **{name: None if value != value else value for name, value in numbers.items()},
         "floor": None if entry.threshold != entry.threshold else entry.threshold,
         "n": entry.n,
         "cause": cause,
         "word": "" if point.cause in ("first", "none") else point.cause,
-        "commit": entry.git_sha[:12],
-        "prompt": entry.prompt_hash,
+        "commit": visible_controls(entry.git_sha[:12]),
+        "prompt": visible_controls(entry.prompt_hash),
     }
 
 

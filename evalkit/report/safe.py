@@ -36,6 +36,7 @@ _JOINED = re.compile(
     "[\u0600-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f\u1780-\u18aa\ufb50-\ufeff]"
 )
 _PICTURE = re.compile("[\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]")
+_ADDRESS = re.compile(":(?=//|image/)", re.IGNORECASE)
 _FLAG = re.compile("\U0001f3f4[\U000e0061-\U000e007a]{3,6}\U000e007f")
 
 
@@ -116,8 +117,8 @@ def table_html(head: Sequence[object], rows: Iterable[Sequence[object]], caption
 
 
 def defang(text: object) -> str:
-    """For cells of notebook tables, which fetch any picture's address they find in a text."""
-    return visible_controls(text).replace("://", ":\u200b//")
+    """For cells of notebook tables, which make pictures and links of the addresses in a text."""
+    return _ADDRESS.sub(":\u200b", visible_controls(text))
 
 
 def csv_cell(text: object) -> str:

@@ -67,7 +67,7 @@ def file_at(path: Path, ref: str) -> str | None:
     if top is None:
         return None
     relative = path.resolve().relative_to(Path(top.strip()).resolve()).as_posix()
-    return _git(Path(top.strip()), "show", f"{ref}:{relative}")
+    return _git(Path(top.strip()), "show", "--end-of-options", f"{ref}:{relative}")
 
 
 def changed_files(folder: Path, ref: str) -> dict[str, tuple[int, int] | None]:
@@ -93,6 +93,6 @@ def _git(folder: Path, *arguments: str) -> str | None:
             check=False,
             timeout=30,
         )
-    except (FileNotFoundError, NotADirectoryError, subprocess.TimeoutExpired):
-        return None
+    except (FileNotFoundError, NotADirectoryError, ValueError, subprocess.TimeoutExpired):
+        return None  # a ValueError: a name that holds a null byte names nothing
     return done.stdout.decode("utf-8", errors="replace") if done.returncode == 0 else None

@@ -76,6 +76,7 @@ def test_a_block_keeps_the_line_break_that_its_text_begins_with() -> None:
 
 def test_addresses_in_tables_are_not_fetched_and_formulas_do_not_run() -> None:
     assert "://" not in defang("see http://x.test/a.png")
+    assert "data:image" not in defang("data:image/png;base64,AAAA")
     assert csv_cell("=HYPERLINK(1)").startswith("'=")
     assert csv_cell("  @x").startswith("'")
     assert csv_cell("-3.5") == "-3.5"

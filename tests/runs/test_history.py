@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.report.history import history_chart, history_frame, history_text, step_html
+from evalkit.report.history import (
+    history_chart,
+    history_frame,
+    history_text,
+    prompts_of,
+    step_html,
+)
+from evalkit.runs.git import file_at
 from evalkit.runs.history import series_of, series_of_entries
 from evalkit.runs.ledger import LedgerEntry, append_entries
 
@@ -77,6 +84,34 @@ def test_a_chart_draws_any_name_as_text() -> None:
     odd = [replace(e, metric="<script>alert(1)</script>") for e in (FIRST, after(2, model="x"))]
     drawn = svg(history_chart(series_of_entries(odd)[0]))
     assert "<script>" not in drawn
+
+
+def test_every_text_of_the_table_is_kept_from_becoming_a_picture() -> None:
+    odd = dict.fromkeys(("date", "git_sha", "prompt_hash", "metric", "name", "passed", "run_id"))
+    entry = replace(FIRST, **dict.fromkeys(odd, "http://127.0.0.1/a.png"))  # type: ignore[arg-type]
+    row = history_frame(series_of_entries([entry])).iloc[0].to_dict()
+    assert [name for name, cell in row.items() if "://" in str(cell)] == []
+    assert sum("127.0.0.1/a.png" in str(cell) for cell in row.values()) == len(odd)
+
+
+def test_the_prompts_of_a_series_lie_in_a_suite_of_that_very_name(tmp_path: Path) -> None:
+    suite = tmp_path / "golden" / "mini"
+    (suite / "prompts").mkdir(parents=True)
+    (tmp_path / "prompts").mkdir()
+
+    def found(name: str) -> Path | None:
+        return prompts_of(series_of_entries([replace(FIRST, name=name)])[0], suite.parent)
+
+    assert found("mini") == suite / "prompts"
+    for name in ("..", "../golden/mini", str(suite), "a\0b", "x" * 5000, ""):
+        assert found(name) is None
+
+
+def test_a_commit_that_is_none_names_no_file_and_gives_git_no_option(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    for ref in ("--output=x", "<b>\0", "-h"):
+        assert file_at(tmp_path / "a.md", ref) is None
+    assert [path.name for path in tmp_path.rglob("*a.md")] == []
 
 
 def test_a_step_shows_how_the_prompt_changed_between_its_commits(tmp_path: Path) -> None:
