@@ -363,16 +363,15 @@ def _why_not_live(config: pytest.Config, item: pytest.Item) -> str:
 
 @contextmanager
 def _client(config: pytest.Config, suite: Suite) -> Generator[Client]:
+    from evalkit.models.client import Client
     from evalkit.models.endpoints import load_endpoints
     from evalkit.models.recordings import load_recordings
-    from evalkit.models.shared import SharedClient
     from evalkit.models.store import CallStore
 
-    out, recordings = _out(config), suite.folder / "recordings"
-    with CallStore(out / "calls.sqlite") as store:
-        yield SharedClient(
+    recordings = suite.folder / "recordings"
+    with CallStore(_out(config) / "calls.sqlite") as store:
+        yield Client(
             _spoken(lambda: load_endpoints(config.rootpath)),
-            locks=out / "locks",
             store=store,
             recordings=load_recordings(recordings) if recordings.exists() else None,
             live=bool(config.getoption("--run-live")),

@@ -218,13 +218,7 @@ class Client:
                 return reply
         fresh = self.fresh and key not in self._drawn
         if not fresh and (reply := self._recorded_one(key)) is not None:
-            self.spend.recorded += 1
-            self._tell("recorded", purpose, model, key)
-            if self.spend.recorded % 64 == 0:
-                await asyncio.sleep(
-                    0
-                )  # a long replay lets a stop button and a progress bar through
-            return reply
+            return await self._served(reply, model, purpose, key)
         if not self.live:
             line = _described(key, model, request)
             self.missing.append(line)
@@ -233,7 +227,12 @@ class Client:
         under_way: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
         self._under_way[key] = under_way
         outcome: Reply | None = None
+        turns = self.store.turns if self.store is not None else None
         try:
+            if turns is not None and await turns.take(key) and not fresh:
+                outcome = self._recorded_one(key)  # another process may have asked meanwhile
+            if outcome is not None:
+                return await self._served(outcome, model, purpose, key)
             reply = replace(await call(), key=key)
             if self.store is not None:
                 reply = await self.store.put(
@@ -254,10 +253,20 @@ class Client:
             under_way.exception()  # seen: nobody else may be waiting for it
             raise
         finally:
+            if turns is not None:
+                turns.give_back(key)
             del self._under_way[key]
             if not under_way.done():  # None after a cancel: the next waiter asks
                 under_way.set_result(outcome)
         self._tell("reply", purpose, model, key)
+        return reply
+
+    async def _served(self, reply: Reply, model: str, purpose: str, key: str) -> Reply:
+        """A reply that nobody had to be asked for."""
+        self.spend.recorded += 1
+        self._tell("recorded", purpose, model, key)
+        if self.spend.recorded % 64 == 0:  # a long replay lets a stop button through
+            await asyncio.sleep(0)
         return reply
 
     async def _call(self, request: Request, key: str, purpose: str) -> Reply:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from evalkit.errors import StoreError
 from evalkit.models.plain import reply_from_json, reply_to_json
+from evalkit.models.turns import Turns
 from evalkit.records import Reply
 
 __all__ = ["CallStore", "StoreSize"]
@@ -76,6 +77,7 @@ class CallStore:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.turns = Turns(self.path.with_name(self.path.name + ".turns"))
         self._lock = threading.Lock()
         self._queue: queue.SimpleQueue[_Write | threading.Event | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
@@ -190,6 +192,7 @@ class CallStore:
             self._writer.join()
             self._writer = None
             atexit.unregister(self.flush)
+        self.turns.close()
         with self._lock:
             self._reader.close()
 
