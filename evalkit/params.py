@@ -10,14 +10,19 @@ import argparse
 import io
 import math
 import sys
-import traceback
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn, TypeVar, get_type_hints
 
-from evalkit.errors import EvalkitError, UsageError
+from evalkit.ending import (
+    begin_script,
+    end_script,
+    end_with_one_sentence,
+    script_excepthook,
+    tell,
+)
+from evalkit.errors import UsageError
 
 __all__ = [
     "AdmitParams",
@@ -26,6 +31,8 @@ __all__ = [
     "HistoryParams",
     "IterateParams",
     "LabelParams",
+    "begin_script",
+    "end_script",
     "end_with_one_sentence",
     "parse",
     "script_excepthook",
@@ -214,54 +221,12 @@ def parse(
             metavar=None if "choices" in entry.metadata else hints[entry.name].__name__.upper(),
             help=entry.metadata["help"],
         )
-    return kind(**vars(parser.parse_args(list(argv))), interactive=interactive)
-
-
-def end_with_one_sentence(error: BaseException) -> int:
-    """Print an error as one sentence on stderr; return the exit status it stands for."""
-    if isinstance(error, KeyboardInterrupt):
-        print("interrupted: what arrived is kept; the same command resumes.", file=sys.stderr)
-        return 4
-    if isinstance(error, EvalkitError):
-        print(f"{'error' if error.exit_status == 2 else 'broken'}: {error}", file=sys.stderr)
-        return error.exit_status
-    where = traceback.extract_tb(error.__traceback__)[-1:] if error.__traceback__ else []
-    place = f" at {Path(where[0].filename).name}:{where[0].lineno}" if where else ""
-    print(
-        f"broken: {type(error).__name__}{place}: {error}. This is a defect, not a verdict; "
-        "set EVALKIT_TRACEBACK=1 to see where it happened.",
-        file=sys.stderr,
-    )
-    return 4
-
-
-def script_excepthook(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
-) -> None:
-    """For `sys.excepthook` of a notebook run as a script: one sentence, and never status 1."""
-    import os
-
-    if os.environ.get("EVALKIT_TRACEBACK"):
-        traceback.print_exception(kind, error, trace)
-    status = end_with_one_sentence(_root(error))
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
-
-
-def _root(error: BaseException) -> BaseException:
-    """The error of ours inside what marimo or a task group wrapped around it."""
-    waiting, seen = [error], {id(error)}  # a chain of causes may lead back to itself
-    while waiting:
-        one = waiting.pop(0)
-        if isinstance(one, EvalkitError | KeyboardInterrupt):
-            return one
-        inner = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
-        for next_one in (*inner, one.__cause__, one.__context__):
-            if next_one is not None and id(next_one) not in seen:
-                seen.add(id(next_one))
-                waiting.append(next_one)
-    return error
+    try:
+        given = parser.parse_args(list(argv))
+    except SystemExit as end:
+        tell(int(end.code or 0))
+        raise
+    return kind(**vars(given), interactive=interactive)
 
 
 def _typed(kind: Any, minimum: int | None) -> Any:

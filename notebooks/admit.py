@@ -11,15 +11,16 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from evalkit import params as flags
+
+    if not mo.running_in_notebook():
+        flags.begin_script(__name__)
+
     from evalkit.report import admission_charts as pictures
     from evalkit.report import admission_view as view
     from evalkit.report import fragments
     from evalkit.report.progress import console_progress
     from evalkit.runs.admission_desk import AdmissionDesk
     from evalkit.runs.git import git_state
-
-    if not mo.running_in_notebook():
-        sys.excepthook = flags.script_excepthook
 
 
 @app.function(hide_code=True)
@@ -310,10 +311,12 @@ def report(desk, licences, params, result):
     if not params.interactive:
         if result.broken:
             print(f"broken: {result.broken}", file=sys.stderr)
+            flags.tell(4)
             sys.exit(4)
         _cockpit = f"marimo run notebooks/admit.py -- --suite {params.suite} --judge {params.judge}"
         _ledger = (desk.bench.out / "eval_baseline.tsv").as_posix()
         print(view.admission_text(result, licences=licences, cockpit=_cockpit, ledger=_ledger))
+        flags.tell(0)
     return
 
 

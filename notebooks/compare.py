@@ -11,14 +11,15 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from evalkit import params as flags
+
+    if not mo.running_in_notebook():
+        flags.begin_script(__name__)
+
     from evalkit.report import duel_charts, duel_html, duel_text, fragments
     from evalkit.report.progress import console_progress
     from evalkit.runs.duel_desk import FILTERS, DuelChoices, DuelDesk, exit_status, filtered
     from evalkit.runs.duel_labels import VIEWS, People
     from evalkit.runs.duel_standing import judges_together, standings
-
-    if not mo.running_in_notebook():
-        sys.excepthook = flags.script_excepthook
 
 
 @app.function(hide_code=True)
@@ -460,8 +461,9 @@ def report(duel, found, params, rows_file, together):
 
 @app.cell(hide_code=True)
 def end(duel, reported):
-    if reported and exit_status(duel):
-        sys.exit(exit_status(duel))
+    if reported:
+        flags.tell(exit_status(duel))
+        sys.exit(exit_status(duel)) if exit_status(duel) else None
     return
 
 

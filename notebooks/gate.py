@@ -11,15 +11,16 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from evalkit import params as flags
+
+    if not mo.running_in_notebook():
+        flags.begin_script(__name__)
+
     from evalkit.report import charts
     from evalkit.report import gate as shown
     from evalkit.report.fragments import STYLE, progress_html
     from evalkit.report.progress import console_progress
     from evalkit.runs.gate_desk import GateDesk
     from evalkit.runs.gate_session import GateOptions
-
-    if not mo.running_in_notebook():
-        sys.excepthook = flags.script_excepthook
 
 
 @app.cell(hide_code=True)
@@ -157,9 +158,8 @@ def picture(gate, gated, params):
 def end(gate, gated, promotion, written):
     if mo.app_meta().mode == "script":
         gate.close()
-        print(shown.script_text(gated.result, written, promotion))
-        sys.stdout.flush()
-        sys.exit(shown.exit_status(gated.result, promotion))
+        said = shown.script_text(gated.result, written, promotion)
+        flags.end_script(said, shown.exit_status(gated.result, promotion))
     return
 
 

@@ -29,7 +29,7 @@ MAY_IMPORT["judges"] = {*MAY_IMPORT["relations"], "relations", "models", "prompt
 MAY_IMPORT["validity"] = {*MAY_IMPORT["judges"], "judges"}
 MAY_IMPORT["runs"] = {*MAY_IMPORT["validity"], "validity"}
 MAY_IMPORT["report"] = {*MAY_IMPORT["runs"], "runs"}
-DOORS = {"__init__", "__main__", "pytest_plugin", "params", "doctor", "starter"}
+DOORS = {"__init__", "__main__", "pytest_plugin", "params", "ending", "doctor", "starter"}
 
 
 def imports_of(path: Path) -> Iterator[tuple[int, str]]:
