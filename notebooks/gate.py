@@ -129,9 +129,8 @@ def result(at_once, desk, get_round):
 
 @app.cell(hide_code=True)
 def files(gate, gated, params):
-    written = [str(path) for path in shown.write_gate(gated.result, gated.run.folder)]
-    written += [str(path) for path in shown.write_page(gate, gated, params.page)]
-    return (written,)
+    written, unwritten = shown.write_files(gate, gated, params.page)
+    return unwritten, written
 
 
 @app.cell(hide_code=True)
@@ -141,8 +140,8 @@ def promote(gate, gated, params):
 
 
 @app.cell(hide_code=True)
-def verdict(gated, promotion, written):
-    _files = "\n".join([f"written: {', '.join(written)}", promotion.said]).strip()
+def verdict(gated, promotion, unwritten, written):
+    _files = "\n".join([f"written: {', '.join(written)}", *unwritten, promotion.said]).strip()
     mo.vstack([mo.Html(STYLE + shown.gate_html(gated.result)), mo.plain_text(_files)])
     return
 
@@ -155,11 +154,11 @@ def picture(gate, gated, params):
 
 
 @app.cell(hide_code=True)
-def end(gate, gated, promotion, written):
+def end(gate, gated, promotion, unwritten, written):
     if mo.app_meta().mode == "script":
         gate.close()
-        said = shown.script_text(gated.result, written, promotion)
-        flags.end_script(said, shown.exit_status(gated.result, promotion))
+        said = shown.script_text(gated.result, written, promotion, unwritten)
+        flags.end_script(said, shown.exit_status(gated.result, promotion, unwritten))
     return
 
 

@@ -196,8 +196,9 @@ class World:
 def _ended(gated: Gated, kept: Promotion) -> Ending:
     from evalkit.report.gate import exit_status
 
-    status = exit_status(gated.result, kept)
-    return status, kept.said if kept.refused else gated.result.sentence
+    status = exit_status(gated.result, kept, [gated.unwritten] if gated.unwritten else [])
+    last = kept.said if kept.refused else gated.unwritten or gated.result.sentence
+    return status, last
 
 
 SITUATIONS: dict[str, Callable[[World], Ending]] = {}
@@ -705,6 +706,12 @@ def _(w: World) -> Ending:
     for path in (w.root / "exports").glob("calls.sqlite*"):
         path.unlink()
     return w.gate(run_live=False)
+
+
+@situation("a ledger that cannot be written")
+def _(w: World) -> Ending:
+    (w.root / "exports" / "eval_baseline.tsv").mkdir(parents=True)
+    return w.gate()
 
 
 @situation("a damaged call store")

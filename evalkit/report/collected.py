@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.cases.suite import Suite, load_suite
-from evalkit.errors import EvalkitError
+from evalkit.errors import EvalkitError, LedgerError
 from evalkit.report.gate import gate_text
 from evalkit.runs.baseline import baseline_path, load_baseline
 from evalkit.runs.gate import decide
@@ -42,10 +42,13 @@ def ruling_on(
         run = merged([_unpacked(one) for one in sent if one["suite"] == folder], suite)
         baseline = load_baseline(baseline_path(out, suite.name))
         result = decide(run, suite, baseline=baseline, strictness=strictness)
-        if run.manifest.sampling["n"] == len(suite.cases):
-            append_run(out / "eval_baseline.tsv", run, result)
     except EvalkitError as error:
         return f"BROKEN: {error}", False
+    if run.manifest.sampling["n"] == len(suite.cases):
+        try:
+            append_run(out / "eval_baseline.tsv", run, result)
+        except LedgerError as error:
+            return f"{gate_text(result)}\n\nBROKEN: {error}", False
     return gate_text(result), result.passed
 
 

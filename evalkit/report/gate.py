@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from evalkit.errors import EvalkitError
 from evalkit.report.fragments import pin_line
 from evalkit.report.safe import esc, table_html, visible_controls
 from evalkit.report.tables import interval_text, text_table, value_text
@@ -21,6 +22,7 @@ __all__ = [
     "gate_markdown",
     "gate_text",
     "script_text",
+    "write_files",
     "write_gate",
     "write_page",
 ]
@@ -109,17 +111,45 @@ def write_page(gate: GateSession, gated: Gated, path: str) -> list[Path]:
     return [page]
 
 
-def script_text(result: GateResult, written: Iterable[str], promotion: Promotion) -> str:
+def write_files(gate: GateSession, gated: Gated, page: str) -> tuple[list[str], list[str]]:
+    """Write all that a gated run leaves; returns the files, and what could not be written.
+
+    A full disk does not take the verdict away: it is printed, and the sentences after it.
+    """
+    written: list[str] = []
+    unwritten = [gated.unwritten] if gated.unwritten else []
+    for write in (
+        lambda: write_gate(gated.result, gated.run.folder or gate.bench.runs),
+        lambda: write_page(gate, gated, page),
+    ):
+        try:
+            written += [str(path) for path in write()]
+        except OSError as error:
+            unwritten.append(f"{error.filename}: cannot be written: {error.strerror}.")
+        except EvalkitError as error:
+            unwritten.append(str(error))
+    return written, unwritten
+
+
+def script_text(
+    result: GateResult,
+    written: Iterable[str],
+    promotion: Promotion,
+    unwritten: Iterable[str] = (),
+) -> str:
     """What the script prints: files first, then the verdict; what decided the status is last."""
     lines = [f"written: {', '.join(written)}"]
     if promotion.said and not promotion.refused:
         lines.append(promotion.said)
-    last = ["", promotion.said] if promotion.refused else []
-    return "\n".join([*lines, "", gate_text(result), *last])
+    last = [f"broken: {visible_controls(text)}" for text in unwritten]
+    last += [promotion.said] if promotion.refused else []
+    return "\n".join([*lines, "", gate_text(result), *([""] if last else []), *last])
 
 
-def exit_status(result: GateResult, promotion: Promotion) -> int:
-    """The gate's status; a refused promotion is no success either."""
+def exit_status(result: GateResult, promotion: Promotion, unwritten: Collection[str] = ()) -> int:
+    """The gate's status; a refused promotion is no success either, nor is a lost record."""
+    if result.status in (0, 3) and unwritten:
+        return 4
     return result.status or (4 if promotion.refused else 0)
 
 

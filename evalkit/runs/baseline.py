@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,8 @@ __all__ = [
     "replies_of",
 ]
 
-FORMAT = 1
+FORMAT = 2
+"""Since 2 the head holds a digest of itself and of the rows."""
 
 
 def baseline_path(out: Path, suite: str) -> Path:
@@ -49,15 +52,16 @@ def freeze(
 
     Raises:
         BaselineError: If the run is an unsaved draft, is incomplete, has errors, was scripted, or
-            was made on a dirty tree.
+            was made on a dirty tree, or the file cannot be written.
     """
     manifest = run.manifest
     if reason := _refusal(run, allow_dirty):
         raise BaselineError(f"run {manifest.run_id or '(in memory)'} is not frozen: {reason}")
     head = {"format": FORMAT, **manifest.pins(), "failed_floors": list(failed_floors)}
-    path.parent.mkdir(parents=True, exist_ok=True)
+    head["digest"] = _digest(head, (row_to_json(row) for row in run))
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("w", encoding="utf-8", newline="\n") as file:
             file.write(canonical_json(head) + "\n")
             for row in run:
@@ -65,9 +69,20 @@ def freeze(
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
+    except OSError as error:
+        raise BaselineError(f"{path}: cannot be written: {error.strerror}.") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
     return path
+
+
+def _digest(head: Mapping[str, Any], lines: Iterable[str]) -> str:
+    """What a hand that edits the head or a row would have to make again."""
+    found = sha256(canonical_json({k: v for k, v in head.items() if k != "digest"}).encode())
+    for line in lines:
+        found.update(b"\n" + line.encode())
+    return found.hexdigest()
 
 
 def load_baseline(path: Path, *, ref: str = "") -> Run | None:
@@ -92,13 +107,14 @@ def parse_baseline(text: str, where: str) -> Run:
     """The frozen run in a text.
 
     Raises:
-        BaselineError: If it is not one, or a row is damaged or missing.
+        BaselineError: If it is not one, a row is damaged or missing, or anything was edited since
+            it was frozen.
     """
-    head, *lines = text.split("\n")
+    head, *lines = (line.removesuffix("\r") for line in text.split("\n"))
     try:
         data: dict[str, Any] = json.loads(head)
         if data.get("format") != FORMAT:
-            raise ValueError(f"format {data.get('format')!r} instead of {FORMAT}")
+            raise ValueError(f"format {data.get('format')!r} instead of {FORMAT}{_older(data)}")
         manifest = Manifest.from_json(data)
         due = int(manifest.sampling["n"]) * int(manifest.sampling.get("repeats", 1))
         if due < 1 or not manifest.by.keys():
@@ -130,7 +146,17 @@ def parse_baseline(text: str, where: str) -> Run:
             f"{where}: {len(rows)} rows instead of the {due} its manifest names: the file was cut. "
             "Restore it from version control, or freeze again."
         )
+    if data.get("digest") != _digest(data, filter(None, lines)):
+        raise BaselineError(
+            f"{where}: it was edited after it was frozen: its digest is not that of its head and "
+            "rows. Restore the file from version control, or freeze again."
+        )
     return Run(replace(manifest, run_id=f"baseline:{manifest.suite}"), None, tuple(rows))
+
+
+def _older(data: Mapping[str, Any]) -> str:
+    said = ", frozen before a baseline had a digest; move it away and run with --freeze"
+    return said if data.get("format") == 1 else ""
 
 
 def replies_of(baseline: Run | None) -> dict[tuple[str, int], Reply]:

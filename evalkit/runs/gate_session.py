@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.cases.suite import Suite, load_suite
-from evalkit.errors import BaselineError, UsageError
+from evalkit.errors import BaselineError, LedgerError, UsageError
 from evalkit.models.client import CallEvent
 from evalkit.models.endpoints import Endpoints
 from evalkit.runs.baseline import baseline_path, load_baseline, replies_of
@@ -63,11 +63,15 @@ class GateOptions:
 
 @dataclass(frozen=True)
 class Gated:
-    """A run, what the gate said of it, and how many ledger lines it added."""
+    """A run, what the gate said of it, and how many ledger lines it added.
+
+    `unwritten` says why the ledger could not be written: the verdict stands all the same.
+    """
 
     run: Run
     result: GateResult
     ledger_lines: int = 0
+    unwritten: str = ""
 
 
 class GateSession:
@@ -230,8 +234,10 @@ class GateSession:
             reference=reference,
             earlier=earlier,
         )
-        lines = append_run(self.bench.out / "eval_baseline.tsv", run, result)
-        return Gated(run, result, lines)
+        try:
+            return Gated(run, result, append_run(self.bench.out / "eval_baseline.tsv", run, result))
+        except LedgerError as error:
+            return Gated(run, result, unwritten=str(error))
 
     def promotion(self, gated: Gated, *, asked: bool) -> Promotion:
         """Make the run the baseline where that was asked; a refusal is told, not raised."""

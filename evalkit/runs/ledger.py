@@ -39,23 +39,39 @@ class LedgerEntry:
     run_id: str = ""
 
 
+class _Held(Exception):
+    """The ledger names the run already."""
+
+
 COLUMNS = tuple(f.name if f.name != "passed" else "pass" for f in fields(LedgerEntry))
 _NUMBERS = {"score", "threshold", "ci_low", "ci_high"}
 
 
-def append_entries(path: Path, entries: Iterable[LedgerEntry]) -> None:
+def append_entries(path: Path, entries: Iterable[LedgerEntry], *, once: str = "") -> None:
     """Append entries whole, also when many processes write at once.
+
+    Args:
+        path: The ledger.
+        entries: The entries.
+        once: A run id; nothing is appended where the ledger names it already.
 
     Raises:
         LedgerError: If the file is not a ledger or cannot be written.
     """
+
+    def check(held: str) -> None:
+        if once and any(line.endswith(f"\t{once}") for line in held.split("\n")):
+            raise _Held
+
     lines = ["\t".join(_cell(getattr(e, f.name)) for f in fields(LedgerEntry)) for e in entries]
     if not lines:
         return
     try:
         if path.exists() and path.stat().st_size:
             _check_head(path)
-        append_lines(path, lines, head="\t".join(COLUMNS), whole=_whole)
+        append_lines(path, lines, head="\t".join(COLUMNS), whole=_whole, check=check)
+    except _Held:
+        return
     except OSError as error:
         raise LedgerError(f"{path}: the ledger could not be written: {error.strerror}.") from error
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from evalkit.errors import LedgerError
 from evalkit.runs.gate_result import GateResult
 from evalkit.runs.git import git_state
-from evalkit.runs.ledger import LedgerEntry, append_entries
+from evalkit.runs.ledger import LedgerEntry, append_entries, read_ledger
 from evalkit.runs.run import Run
 from evalkit.runs.summary import CriterionSummary
 
 __all__ = ["append_run", "append_scores", "entries_of"]
+
+PENDING = "ledger_pending.tsv"
+"""In a run's folder: its lines for a ledger that could not be written."""
 
 
 def entries_of(run: Run, result: GateResult | None = None) -> list[LedgerEntry]:
@@ -31,16 +36,40 @@ def append_run(path: Path, run: Run, result: GateResult | None = None) -> int:
     """Append a real run to the ledger; returns how many lines.
 
     A run that sent no call, or whose replies came from a script, appends nothing: the ledger
-    is what models did, and nothing stands in it twice.
+    is what models did, and nothing stands in it twice. What could not be appended is kept in the
+    run's folder; the next run beside it that can write takes it along.
 
     Raises:
-        LedgerError: If the file is not a ledger or cannot be written.
+        LedgerError: If the file is not a ledger or cannot be written; says where the lines are.
     """
+    if run.folder is not None:
+        _catch_up(path, run.folder.parent)
     if not run.manifest.calls.get("new") or run.manifest.origin == "scripted":
         return 0
     entries = entries_of(run, result)
-    append_entries(path, entries)
+    try:
+        append_entries(path, entries)
+    except LedgerError as error:
+        raise LedgerError(f"{error} {_kept(run, entries)}") from error
     return len(entries)
+
+
+def _kept(run: Run, entries: list[LedgerEntry]) -> str:
+    if run.folder is None:
+        return "The run was not kept on disk, so its lines are lost."
+    try:
+        append_entries(run.folder / PENDING, entries)
+    except LedgerError as error:
+        return f"Its lines could not be kept either: {error}"
+    return f"Its lines are kept in {run.folder / PENDING}; the next run appends them."
+
+
+def _catch_up(path: Path, runs: Path) -> None:
+    """Append what earlier runs could not; what still cannot be written waits on."""
+    for kept in sorted(runs.glob(f"*/{PENDING}")):
+        with suppress(LedgerError):
+            append_entries(path, read_ledger(kept), once=kept.parent.name)
+            kept.unlink(missing_ok=True)
 
 
 def append_scores(path: Path, scores: Iterable[Mapping[str, Any]], root: Path) -> None:

@@ -131,6 +131,18 @@ def test_4_a_refused_freeze_has_the_last_word(project: Project) -> None:
     assert "PASS (smoke): mini" in done.stdout
 
 
+def test_4_what_cannot_be_written_does_not_take_the_verdict_away(project: Project) -> None:
+    (project.root / "exports" / "eval_baseline.tsv").mkdir(parents=True)
+    done = project.script("--run-live", "--page", "pyproject.toml/page.html")
+    assert done.returncode == 4
+    printed = done.stdout.rstrip("\n").split("\n")
+    assert printed[-4] == "PASS (smoke): mini: says_word holds on 40 cases x 1."
+    assert printed[-2].startswith("broken: exports/eval_baseline.tsv: the ledger could not")
+    assert printed[-1].startswith("broken: pyproject.toml/page.html: the page cannot be written")
+    project.server.reply = lambda body: "something else"
+    assert project.script("--run-live", "--seed", "8").returncode == 1
+
+
 def cells(project: Project, monkeypatch: pytest.MonkeyPatch, **params: Any) -> Any:
     monkeypatch.chdir(project.root)
     spec = importlib.util.spec_from_file_location("gate_notebook", NOTEBOOK)

@@ -18,7 +18,7 @@ RUBBISH = {
     "utf16": "text".encode("utf-16"),
     "deep": b"[" * 100_000,
     "a list": b"[1]",
-    "a deep row": b'{"format": 1}\n' + b"[" * 100_000,
+    "a deep row": b'{"format": 2}\n' + b"[" * 100_000,
 }
 
 
@@ -42,6 +42,38 @@ def test_a_head_or_rows_that_cannot_be_are_named(tmp_path: Path) -> None:
     path.write_text(head + rows[0] * len(rows))
     with pytest.raises(BaselineError, match="'c000', repeat 0, stands there more than once"):
         load_baseline(path)
+
+
+def test_what_was_edited_after_the_freeze_is_named(tmp_path: Path) -> None:
+    with ChatServer() as server:
+        run = run_suite(write_suite(tmp_path / "mini", cases=4), server, tmp_path)
+    path = freeze(run, tmp_path / "mini.jsonl", allow_dirty=True)
+    text = path.read_text()
+    assert freeze(run, tmp_path / "again.jsonl", allow_dirty=True).read_text() == text
+    head = json.loads(text.split("\n")[0])
+    for old, new in (
+        ('"value":1.0', '"value":0.0'),
+        ('"word2"', '"word3"'),
+        ('"min":0.9', '"min":0.1'),
+        (head["digest"], ""),
+    ):
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        with pytest.raises(BaselineError, match="edited after it was frozen"):
+            load_baseline(path)
+    path.write_text(text.replace("\n", "\r\n"), newline="")
+    assert load_baseline(path) is not None  # a checkout may translate line ends
+    path.write_text(text.replace('"format":2', '"format":1'))
+    with pytest.raises(BaselineError, match="frozen before a baseline had a digest; move it away"):
+        load_baseline(path)
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with ChatServer() as server:
+        run = run_suite(write_suite(tmp_path / "mini", cases=4), server, tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BaselineError, match="cannot be written"):
+        freeze(run, tmp_path / "file" / "mini.jsonl", allow_dirty=True)
 
 
 def test_a_folder_in_its_place_is_no_missing_baseline(tmp_path: Path) -> None:

@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from chat_server import ChatServer
+from gate_situations import World
 
 from evalkit.errors import LedgerError
 from evalkit.runs.ledger import COLUMNS, LedgerEntry, append_entries, read_ledger
+from evalkit.runs.ledger_entries import PENDING
 
 
 def entry(run_id: str, score: float = 0.9) -> LedgerEntry:
@@ -99,3 +102,27 @@ def test_cells_cannot_break_the_table_or_run_in_a_spreadsheet(tmp_path: Path) ->
 def test_a_folder_in_its_place_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="could not be read: Is a directory"):
         read_ledger(tmp_path)
+
+
+def test_what_a_run_could_not_append_is_appended_by_the_next_once(tmp_path: Path) -> None:
+    with ChatServer() as server:
+        world = World(tmp_path, server)
+        ledger = world.root / "exports" / "eval_baseline.tsv"
+        ledger.mkdir(parents=True)  # nobody can write a file here
+        status, said = world.gate()
+        assert world.gated is not None
+        assert world.gated.run.folder is not None
+        pending = world.gated.run.folder / PENDING
+        assert (status, f"Its lines are kept in {pending}" in said) == (4, True)
+        assert world.gated.result.passed
+        kept = pending.read_text()
+        ledger.rmdir()
+        assert world.gate(run_live=False)[0] == 0
+        assert (ledger.read_text(), pending.exists()) == (kept, False)
+        pending.write_text(kept)  # as a crash between the two steps leaves it
+        world.gate(seed=8)
+        assert not pending.exists()
+        assert [e.run_id for e in read_ledger(ledger)] == [
+            pending.parent.name,
+            world.gated.run.manifest.run_id,
+        ]
