@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP) --no-deps --require-hashes -r
 DATA ?= ../shared/data
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n 2 --dist loadfile -q
 
 .PHONY: demo compare test check format simulation bench admit-real screenshots local browser lock clean
 

@@ -230,7 +230,7 @@ class Network:
         self._endpoints, self._redact, self._transport = endpoints, redact, transport
         self._places: dict[str, Place] = {}
         self._lines: dict[str, Line] = {}
-        self._ways: dict[tuple[str | None, str | None], httpx.AsyncBaseTransport] = {}
+        self._ways: dict[tuple[str | None, str | None, bool], httpx.AsyncBaseTransport] = {}
         self._opening = asyncio.Lock()
 
     async def line(self, model: str) -> Line:
@@ -260,9 +260,13 @@ class Network:
         url = chat_url(base_url, endpoint.dialect)
         transport = self._transport
         if transport is None:
-            way = (proxy_for(url), endpoint.ca_file)
+            proxy = proxy_for(url)
+            secure = any(a.lower().startswith("https:") for a in (url, proxy or ""))
+            way = (proxy, endpoint.ca_file, secure)
             if way not in self._ways:
-                self._ways[way] = open_transport(proxy=way[0], ca_file=way[1])
+                self._ways[way] = open_transport(
+                    proxy=proxy, ca_file=endpoint.ca_file, secure=secure
+                )
             transport = self._ways[way]
         headers = {
             "accept": "application/json",

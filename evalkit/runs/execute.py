@@ -18,6 +18,7 @@ from typing import IO, Any
 from evalkit.errors import EvalkitError
 from evalkit.models.client import Client
 from evalkit.records import Reply, Row
+from evalkit.runs.collecting import rare_collections
 from evalkit.runs.early_stop import EarlyStop
 from evalkit.runs.engines import Engine
 from evalkit.runs.git import git_state
@@ -95,7 +96,7 @@ async def execute(
     if early and folder:
         order = {"order_seed": early.seed, "order": early.order}
         (folder / "order.json").write_text(json.dumps(order) + "\n", encoding="utf-8")
-    with _Writer(folder, keep=len(plan) <= KEPT) as writer:
+    with rare_collections(), _Writer(folder, keep=len(plan) <= KEPT) as writer:
 
         def take(index: int, row: Row) -> None:
             progress.count(row)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalkit.records import Row, RowStatus, Score, ScoreStatus
 from evalkit.runs.manifest import Manifest
 from evalkit.stats.observations import Observation
+
+if TYPE_CHECKING:
+    from evalkit.runs.counted import CountedRow, CountedScore
 
 __all__ = [
     "CriterionScores",
@@ -19,6 +22,8 @@ __all__ = [
 ]
 
 Missing = Literal["lowest", "left_out"]
+_OK, _SYSTEM_ERROR = Observation.OK.value, Observation.SYSTEM_ERROR.value
+_JUDGE_INVALID, _SKIPPED = Observation.JUDGE_INVALID.value, Observation.SKIPPED.value
 
 
 @dataclass
@@ -64,11 +69,7 @@ class CriterionScores:
 
     def means(self) -> dict[str, float | None]:
         """The mean of each case over its valid runs; None without one."""
-        found: dict[str, float | None] = {}
-        for case, runs in self.values.items():
-            valid = [v for v in runs if v is not None]
-            found[case] = sum(valid) / len(valid) if valid else None
-        return found
+        return {case: _mean(runs) for case, runs in self.values.items()}
 
     def failing(self, pass_at: float) -> tuple[tuple[str, int], ...]:
         """Case and repeat of every score below `pass_at`, in the criterion's unit."""
@@ -81,7 +82,7 @@ class CriterionScores:
 
 
 def criterion_scores(
-    rows: Iterable[Row], manifest: Manifest, *, not_judged: Missing = "lowest"
+    rows: Iterable[Row | CountedRow], manifest: Manifest, *, not_judged: Missing = "lowest"
 ) -> dict[str, CriterionScores]:
     """Every criterion's scores, in one pass over the rows.
 
@@ -100,17 +101,20 @@ def criterion_scores(
             if scores is None:
                 scores = found[name] = CriterionScores(name, score_range_of(manifest, name))
                 rules[name] = manifest.thresholds.get(name, {})
-            word = score.status.value
-            scores.counts[word] = scores.counts.get(word, 0) + 1
-            if score.status is ScoreStatus.NOT_JUDGED and not_judged == "left_out":
+            status = score.status
+            scores.counts[status] = scores.counts.get(status, 0) + 1
+            if status is ScoreStatus.NOT_JUDGED and not_judged == "left_out":
                 continue
             value, word = _in_unit(score, row, scores.score_range, rules[name])
-            if case in scores.values:
-                scores.values[case].append(value)
+            seen = scores.values.get(case)
+            if seen is not None:
+                seen.append(value)
                 scores.words[case].append(word)
             else:
                 scores.values[case], scores.words[case] = [value], [word]
                 scores.stratum[case], scores.cluster[case] = row.stratum, row.cluster or case
+    for scores in found.values():
+        scores.counts = {str(status): n for status, n in scores.counts.items()}
     return {name: scores for name, scores in found.items() if scores.values or scores.counts}
 
 
@@ -128,22 +132,32 @@ def value_in_unit(
 
 
 def _in_unit(
-    score: Score, row: Row, score_range: tuple[float, float], rule: Mapping[str, Any]
+    score: Score | CountedScore,
+    row: Row | CountedRow,
+    score_range: tuple[float, float],
+    rule: Mapping[str, Any],
 ) -> tuple[float | None, str]:
-    low, high = score_range
-    if score.status is ScoreStatus.NOT_JUDGED:
-        return low, Observation.SYSTEM_ERROR.value
-    if score.status is ScoreStatus.UNSCORED:
-        return None, Observation.JUDGE_INVALID.value
+    (low, high), status = score_range, score.status
+    if status is ScoreStatus.NOT_JUDGED:
+        return low, _SYSTEM_ERROR
+    if status is ScoreStatus.UNSCORED:
+        return None, _JUDGE_INVALID
     if score.value is None:
-        return None, Observation.SKIPPED.value
-    word = Observation.OK if row.status is RowStatus.OK else Observation.SYSTEM_ERROR
+        return None, _SKIPPED
+    ok = row.status is RowStatus.OK
     value = low + score.value * (high - low)
     if rule.get("statistic") == "rate":
         levels: Sequence[Any] = score.details.get("levels", (0.0, 1.0))
         value = levels[0] + score.value * (levels[-1] - levels[0])
-        value = float(value >= rule["pass_at"] - 1e-9) if row.status is RowStatus.OK else 0.0
-    return value, word.value
+        value = float(value >= rule["pass_at"] - 1e-9) if ok else 0.0
+    return value, _OK if ok else _SYSTEM_ERROR
+
+
+def _mean(runs: Sequence[float | None]) -> float | None:
+    if len(runs) == 1:
+        return runs[0]
+    valid = [v for v in runs if v is not None]
+    return sum(valid) / len(valid) if valid else None
 
 
 def score_range_of(manifest: Manifest, name: str) -> tuple[float, float]:

@@ -10,13 +10,9 @@ from typing import Any
 from evalkit.errors import BaselineError
 from evalkit.hashing import canonical_json
 from evalkit.models.plain import reply_from_plain, reply_to_plain
-from evalkit.records import Finding, Finish, Reply, Row, RowStatus, Score, ScoreStatus, Verdict
+from evalkit.records import Finding, Row, RowStatus, Score, ScoreStatus, Verdict
 
-__all__ = ["read_rows", "row_from_json", "row_to_json", "skim_row"]
-
-_STATUSES = {status.value: status for status in ScoreStatus}
-_ROW_STATUSES = {status.value: status for status in RowStatus}
-_FINISHES = {finish.value: finish for finish in Finish}
+__all__ = ["damaged_row", "read_rows", "row_from_json", "row_to_json"]
 
 
 def row_to_json(row: Row) -> str:
@@ -71,57 +67,26 @@ def row_from_json(line: str) -> Row:
     )
 
 
-def skim_row(line: str) -> Row:
-    """The row behind one line as far as counting needs it: no texts, findings and verdicts.
-
-    Raises:
-        KeyError, TypeError, ValueError: If the line is not a row.
-    """
-    data = json.loads(line)
-    get = data.get
-    reply = None
-    if "finish" in data:
-        reply = Reply("", finish=_FINISHES[data["finish"]], warnings=tuple(get("warnings", ())))
-    return Row(
-        data["case_id"],
-        data["stratum"],
-        data["repeat"],
-        get("rendered_prompt_sha", ""),
-        reply,
-        _ROW_STATUSES[data["status"]],
-        cluster=get("cluster"),
-        scores={
-            name: Score(
-                entry.get("value"),
-                entry["reason"],
-                _STATUSES[entry["status"]],
-                details=entry.get("details", {}),
-            )
-            for name, entry in get("criteria", {}).items()
-        },
-    )
-
-
-def read_rows(path: Path, *, skim: bool = False) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[Row]:
     """The rows of a file, one at a time.
-
-    Args:
-        path: The file.
-        skim: Whether `skim_row` is enough; it takes half the time.
 
     Raises:
         BaselineError: If a line is not a row; names file and line.
     """
-    read = skim_row if skim else row_from_json
     with path.open(encoding="utf-8", newline="\n") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                yield read(line)
+                yield row_from_json(line)
             except (KeyError, TypeError, ValueError) as error:
-                raise BaselineError(
-                    f"{path}:{number}: this line is not a row ({type(error).__name__}: {error}). "
-                    "The file is damaged: run again, the recorded replies make it free."
-                ) from error
+                raise damaged_row(path, number, error) from error
+
+
+def damaged_row(path: Path, number: int, error: Exception) -> BaselineError:
+    """The error that names a line which is not a row."""
+    return BaselineError(
+        f"{path}:{number}: this line is not a row ({type(error).__name__}: {error}). "
+        "The file is damaged: run again, the recorded replies make it free."
+    )
 
 
 def _score(row: Row, name: str) -> dict[str, Any]:

@@ -6,12 +6,12 @@ verdicts are counted beside the rates, never averaged in.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from evalkit.records import RowStatus, ScoreStatus
+from evalkit.runs.collecting import rare_collections
 from evalkit.runs.matrix import CriterionScores, criterion_scores
 from evalkit.stats.repeats import pass_rate
 from evalkit.stats.result import Interval
@@ -90,13 +90,8 @@ class Summary:
 
 def summarise(run: Run) -> Summary:
     """The summary of a run, in one pass over its rows."""
-    collected = gc.isenabled()
-    gc.disable()  # a large run makes a million small values, all of which stay: a third of the time
-    try:
+    with rare_collections():
         return _summarised(run)
-    finally:
-        if collected:
-            gc.enable()
 
 
 def _summarised(run: Run) -> Summary:
@@ -105,13 +100,13 @@ def _summarised(run: Run) -> Summary:
     strata: dict[str, str] = {}
 
     def passing() -> Any:
-        for row in run.skim():
+        for row in run.counted():
             counts["rows"] += 1
             counts["errors"] += row.status is RowStatus.MISSING
             counts["system"] += row.status is RowStatus.SYSTEM_ERROR
-            if row.reply is not None:
-                counts["cut"] += row.reply.truncated
-                counts["warned"] += bool(row.reply.warnings)
+            if (reply := row.reply) is not None:
+                counts["cut"] += reply.truncated
+                counts["warned"] += bool(reply.warnings)
             strata[row.case_id] = row.stratum
             yield row
 
@@ -119,7 +114,7 @@ def _summarised(run: Run) -> Summary:
     judges = {judge["hash"] for judge in manifest.judges.values()}
     layers = {name: 2 if manifest.by.get(name) in judges else 1 for name in scores}
     if any(s.counts.get(ScoreStatus.NOT_JUDGED.value) for s in scores.values()):
-        judged = criterion_scores(run.skim(), manifest, not_judged="left_out")
+        judged = criterion_scores(run.counted(), manifest, not_judged="left_out")
     else:
         judged = {}
     weights = traffic_weights(manifest.sampling)
@@ -230,13 +225,13 @@ def _cases(
     thresholds: Mapping[str, Mapping[str, Any]],
 ) -> tuple[CaseSummary, ...]:
     means = {name: s.means() for name, s in scores.items()}
+    first, second = ([(n, m) for n, m in means.items() if layers[n] == k] for k in (1, 2))
+    gating = {name for name, _ in first if thresholds.get(name, {}).get("gate", True)}
     found: list[CaseSummary] = []
     for case, stratum in strata.items():
-        layer: dict[int, dict[str, float | None]] = {1: {}, 2: {}}
-        for name, values in means.items():
-            if case in values:
-                layer[layers[name]][name] = values[case]
-        deciding = [v for n, v in layer[1].items() if thresholds.get(n, {}).get("gate", True)]
+        layer1 = {name: values[case] for name, values in first if case in values}
+        layer2 = {name: values[case] for name, values in second if case in values}
+        deciding = [value for name, value in layer1.items() if name in gating]
         passed = None if None in deciding or not deciding else all(v == 1.0 for v in deciding)
-        found.append(CaseSummary(case, stratum, layer[1], layer[2], passed))
+        found.append(CaseSummary(case, stratum, layer1, layer2, passed))
     return tuple(found)

@@ -1,0 +1,58 @@
+"""Rows of a long run as far as counting needs them: no texts, findings or verdicts are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import DecodeError, Meta, Struct, ValidationError, field
+from msgspec.json import Decoder
+
+from evalkit.records import Finish, Reply, RowStatus, ScoreStatus
+from evalkit.runs.rows import damaged_row
+
+__all__ = ["CountedRow", "CountedScore", "counted_rows"]
+
+
+class CountedScore(Struct):
+    """What counts of a `Score`."""
+
+    status: ScoreStatus
+    value: Annotated[float, Meta(ge=0.0, le=1.0)] | None = None
+    details: dict[str, Any] = {}
+
+
+class CountedRow(Struct):
+    """What counts of a `Row`."""
+
+    case_id: str
+    stratum: str
+    repeat: int
+    status: RowStatus
+    scores: dict[str, CountedScore] = field(name="criteria", default_factory=dict)
+    cluster: str | None = None
+    finish: Finish | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def reply(self) -> Reply | None:
+        """How the reply ended, without its text; None when there was none."""
+        if self.finish is None:
+            return None
+        return Reply("", finish=self.finish, warnings=self.warnings)
+
+
+def counted_rows(path: Path) -> Iterator[CountedRow]:
+    """The rows of a file, one at a time.
+
+    Raises:
+        BaselineError: If a line is not a row; names file and line.
+    """
+    decode = Decoder(CountedRow).decode
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                yield decode(line)
+            except (DecodeError, ValidationError, UnicodeDecodeError) as error:
+                raise damaged_row(path, number, error) from error
