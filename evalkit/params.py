@@ -152,6 +152,9 @@ class GateParams(_Common):
     recordings: str = flag("", "a recordings file to replay (default: the suite's recordings/)")
     freeze: bool = flag(False, "promote the run to the baseline when the gate allows it")
     allow_dirty: bool = flag(False, "freeze although the tree is dirty")
+    allow_redefined: bool = flag(
+        False, "decide although cases, criteria or thresholds that decided before were redefined"
+    )
     sequential: str = flag("auto", "stop early when decided", choices=("auto", "on", "off"))
     max_cost: float = _budget()
     deadline: float = flag(0.0, "stop after this many seconds (0: no limit)", minimum=0)

@@ -549,6 +549,70 @@ def _(w: World) -> Ending:
     return w.gate(baseline_ref="main")
 
 
+@situation("a change of cases that is meant, --baseline-ref and --allow-redefined")
+def _(w: World) -> Ending:
+    w.suite(BOTH)
+    w.freeze()
+    w.commit()
+    w.edit('"expected": {"word": "word7"}', '"expected": {"word": "word"}', "cases.jsonl")
+    return w.gate(baseline_ref="main", allow_redefined=True)
+
+
+@situation("a change that deletes the cases it fails, --baseline-ref")
+def _(w: World) -> Ending:
+    w.suite(BOTH)
+    w.freeze()
+    w.commit()
+    w.suite(BOTH, cases=40)
+    w.bad = set(range(40, 60))
+    return w.gate(baseline_ref="main", seed=8)
+
+
+@situation("a change that adds cases, --baseline-ref")
+def _(w: World) -> Ending:
+    w.suite(BOTH)
+    w.freeze()
+    w.commit()
+    w.suite(BOTH, cases=70)
+    return w.gate(baseline_ref="main")
+
+
+@situation("a change that redefines its scorer, --baseline-ref")
+def _(w: World) -> Ending:
+    w.suite(BOTH)
+    w.freeze()
+    w.commit()
+    w.edit('expected = "word"', 'text = "e"')
+    w.bad = set(range(60))
+    return w.gate(baseline_ref="main", seed=8)
+
+
+@situation("a change that narrows whom its criterion fits, --baseline-ref")
+def _(w: World) -> Ending:
+    w.suite(BOTH)
+    w.freeze()
+    w.commit()
+    w.edit('expected = "word"', 'expected = "word"\nwhere = { stratum = "easy" }')
+    w.bad = set(range(1, 60, 2))
+    return w.gate(baseline_ref="main", seed=8)
+
+
+@situation("a floor lowered below that of the frozen baseline")
+def _(w: World) -> Ending:
+    w.suite(BOTH)
+    w.freeze()
+    w.edit("min = 0.9", "min = 0.5")
+    return w.gate()
+
+
+@situation("a floor lowered below that of the frozen baseline, --allow-redefined")
+def _(w: World) -> Ending:
+    w.suite(BOTH)
+    w.freeze()
+    w.edit("min = 0.9", "min = 0.5")
+    return w.gate(allow_redefined=True)
+
+
 @situation("unchanged, measured against main")
 def _(w: World) -> Ending:
     w.suite(BOTH)

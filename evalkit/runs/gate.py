@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from evalkit.cases.suite import Suite
 from evalkit.errors import UsageError
@@ -19,7 +20,8 @@ from evalkit.runs.comparison import case_contents
 from evalkit.runs.early_stop import stopped_ruling
 from evalkit.runs.gate_criterion import Measured, corrected, licences_of, result_of
 from evalkit.runs.gate_looks import looks
-from evalkit.runs.gate_reference import Reference, edited_after
+from evalkit.runs.gate_redefined import FLAG, loosened, problem_of
+from evalkit.runs.gate_reference import Reference, edited_after, same_replies
 from evalkit.runs.gate_result import NOT_COMPARED, CriterionResult, GateResult
 from evalkit.runs.gate_rulings import Evidence
 from evalkit.runs.gate_sentence import last_line
@@ -46,6 +48,7 @@ def decide(
     earlier: Iterable[Manifest] = (),
     judges: Mapping[str, Judge] | None = None,
     now: datetime | None = None,
+    allow_redefined: bool = False,
 ) -> GateResult:
     """Rule on every criterion of a run, and on the run as a whole.
 
@@ -60,6 +63,8 @@ def decide(
         earlier: Manifests of earlier runs, to name thresholds edited after the replies were there.
         judges: The judge of each judged criterion; from the suite's files by default.
         now: The moment at which licences are checked.
+        allow_redefined: Decide although cases, criteria or thresholds that decided before were
+            redefined (since the ref, or without one since the freeze or since the replies).
 
     Raises:
         UsageError: If the run holds no observation, belongs to another suite, or a threshold can
@@ -73,6 +78,7 @@ def decide(
     if manifest.suite != suite.name:
         raise UsageError(f"the run is of suite {manifest.suite!r}, not of {suite.name!r}.")
     rules = {**manifest.thresholds, **((reference.thresholds or {}) if reference else {})}
+    redefined = _redefined(manifest, rules, baseline, reference, earlier := tuple(earlier))
     run = replace(run, manifest=replace(manifest, thresholds=rules))
     if baseline is not None:
         pins = comparability(manifest, baseline.manifest)
@@ -98,9 +104,9 @@ def decide(
         _alpha(manifest),
     )
     results = [stopped_ruling(result, manifest) for result in results]
-    if reference is not None:
+    if reference is not None and not allow_redefined:
         results += [_gone(name, reference.ref) for name in reference.removed]
-    problems = _problems(run, results)
+    problems = (*_problems(run, results), *(() if allow_redefined else redefined))
     result = GateResult(
         decision=_decision(results, problems),
         strictness=strictness,
@@ -115,12 +121,39 @@ def decide(
         differences=pins.differences,
         changes=reference.changes if reference else (),
         edited=edited_after(manifest, suite, earlier),
-        notes=tuple(_notes(run, suite, baseline, results)),
+        notes=(
+            *_notes(run, suite, baseline, results),
+            *(f"accepted by {FLAG}: {text}" for text in redefined if allow_redefined),
+        ),
         ref=reference.ref if reference else "",
         baseline=baseline.manifest if baseline else None,
         failed_floors=tuple(r.name for r in results if r.gate and r.misses_floor),
     )
     return replace(result, sentence=last_line(result))
+
+
+def _redefined(
+    manifest: Manifest,
+    rules: Mapping[str, Mapping[str, Any]],
+    baseline: Run | None,
+    reference: Reference | None,
+    earlier: Sequence[Manifest],
+) -> tuple[str, ...]:
+    """What decided before and was redefined; the frozen baseline's word is later than a run's."""
+    if reference is not None:
+        what = f"this change redefines what decides at {reference.ref}"
+        mend = f"Where that is meant, make it a change of its own and gate it with {FLAG}"
+        return problem_of(reference.redefined, what, mend)
+    mend = f"Where that is meant, say {FLAG}; with --freeze it is settled"
+    if baseline is not None and baseline.manifest.suite == manifest.suite:
+        looser = loosened(baseline.manifest.thresholds, rules, "in the baseline")
+        return problem_of(looser, "what decides was loosened since the baseline was frozen", mend)
+    looser = (
+        text
+        for other in same_replies(manifest, earlier)
+        for text in loosened(other.thresholds, rules, f"when {other.run_id} was made")
+    )
+    return problem_of(looser, "what decides was loosened after the replies were there", mend)
 
 
 def _alpha(manifest: Manifest) -> float:
@@ -180,7 +213,7 @@ def _measured(
 def _gone(name: str, ref: str) -> CriterionResult:
     text = (
         f"it decides at {ref} and is gone from the suite: put it back, or remove it in a change "
-        "of its own that is gated without --baseline-ref."
+        f"of its own that is gated with {FLAG}."
     )
     return CriterionResult(name, Decision.BROKEN.value, True, {}, text)
 

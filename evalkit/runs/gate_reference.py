@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from evalkit.cases.suite import Suite, parse_suite
 from evalkit.errors import EvalkitError
 from evalkit.hashing import short_hash
+from evalkit.runs.gate_redefined import redefined_since, threshold_changes
 from evalkit.runs.git import changed_files, file_at, resolve_ref
 from evalkit.runs.manifest import Manifest
 
-__all__ = ["Reference", "edited_after", "read_reference", "threshold_changes"]
+__all__ = ["Reference", "edited_after", "read_reference", "same_replies"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class Reference:
 
     `thresholds` are those that decide (None: the suite is not there yet). `changes` are sentences:
     files, thresholds, criteria and cases that differ now. `changed_cases` no longer ask the same
-    question; `removed` are criteria that decide there and are gone now.
+    question; `removed` are criteria that decide there and are gone now; `redefined` are those
+    changes after which something else is measured than there.
     """
 
     ref: str
@@ -31,6 +34,7 @@ class Reference:
     changes: tuple[str, ...] = ()
     changed_cases: frozenset[str] = frozenset()
     removed: tuple[str, ...] = ()
+    redefined: tuple[str, ...] = ()
     files: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -53,46 +57,25 @@ def read_reference(suite: Suite, ref: str) -> Reference:
     except EvalkitError as error:
         raise type(error)(f"{ref}:{error}") from None
     said += threshold_changes(old.thresholds(), suite.thresholds(), "at " + ref, "now")
-    now = {c.name: c for c in suite.criteria}
-    for criterion in old.criteria:
-        if criterion.name in now and now[criterion.name].meaning() != criterion.meaning():
-            said.append(f"criterion {criterion.name} measures something else than at {ref}")
-    then_cases = _case_hashes(file_at(suite.folder / "cases.jsonl", sha) or "")
-    now_cases = _case_hashes((suite.folder / "cases.jsonl").read_text("utf-8-sig"))
+    redefined = list(redefined_since(suite, old, ref, sha, files))
+    tags = any("tags" in c.where for c in (*old.criteria, *suite.criteria))
+    then_cases = _case_hashes(file_at(suite.folder / "cases.jsonl", sha) or "", files, tags=tags)
+    now_cases = _case_hashes((suite.folder / "cases.jsonl").read_text("utf-8-sig"), tags=tags)
     both = then_cases.keys() & now_cases.keys()
     changed = frozenset(case for case in both if then_cases[case] != now_cases[case])
-    for word, ids in (
-        ("changed", changed),
-        ("removed", then_cases.keys() - now_cases.keys()),
-        ("added", now_cases.keys() - then_cases.keys()),
-    ):
-        if ids:
-            said.append(f"cases {word}: {_some(sorted(ids))}")
-    removed = tuple(c.name for c in old.criteria if c.gate and c.name not in now)
-    return Reference(ref, sha, old.thresholds(), tuple(said), changed, removed, files)
-
-
-def threshold_changes(
-    then: Mapping[str, Mapping[str, Any]],
-    now: Mapping[str, Mapping[str, Any]],
-    when: str,
-    today: str,
-) -> list[str]:
-    """Thresholds that differ, one sentence each."""
-    said: list[str] = []
-    for name in dict.fromkeys([*then, *now]):
-        if name not in now:
-            said.append(f"criterion {name} is gone; {when} it stood there")
-        elif name not in then:
-            said.append(f"criterion {name} is new; it did not stand there {when}")
-        else:
-            said += [
-                f"threshold {name}.{key}: {_value(then[name].get(key))} {when}, "
-                f"{_value(now[name].get(key))} {today}"
-                for key in dict.fromkeys([*then[name], *now[name]])
-                if then[name].get(key) != now[name].get(key)
-            ]
-    return said
+    gone, new_ones = then_cases.keys() - now_cases.keys(), now_cases.keys() - then_cases.keys()
+    redefined += [
+        f"cases {word}: {_some(sorted(ids))}"
+        for word, ids in (("changed", changed), ("removed", gone))
+        if ids
+    ]
+    added = [f"cases added: {_some(sorted(new_ones))}"] if new_ones else []
+    names = {c.name for c in suite.criteria}
+    removed = tuple(c.name for c in old.criteria if c.gate and c.name not in names)
+    said += [*redefined, *added]
+    return Reference(
+        *(ref, sha, old.thresholds(), tuple(said)), changed, removed, tuple(redefined), files
+    )
 
 
 def edited_after(run: Manifest, suite: Suite, earlier: Iterable[Manifest]) -> tuple[str, ...]:
@@ -102,15 +85,23 @@ def edited_after(run: Manifest, suite: Suite, earlier: Iterable[Manifest]) -> tu
     runs of the very same replies (same prompt, model, settings, app version and seed).
     """
     said = threshold_changes(run.thresholds, suite.thresholds(), "when the run was made", "now")
-    sent_nothing = not run.calls.get("new")
-    for other in earlier if sent_nothing else ():
-        if other.run_id == run.run_id or other.thresholds_hash == run.thresholds_hash:
-            continue
-        if _replies(other) == _replies(run):
-            when = f"when {other.run_id} was made of the same replies"
-            said += threshold_changes(other.thresholds, run.thresholds, when, "now")
-            break
+    for other in same_replies(run, earlier)[:1]:
+        when = f"when {other.run_id} was made of the same replies"
+        said += threshold_changes(other.thresholds, run.thresholds, when, "now")
     return tuple(dict.fromkeys(said))
+
+
+def same_replies(run: Manifest, earlier: Iterable[Manifest]) -> list[Manifest]:
+    """Earlier runs of the very replies that this one only read, under other thresholds."""
+    if run.calls.get("new"):
+        return []
+    return [
+        other
+        for other in earlier
+        if other.run_id != run.run_id
+        and other.thresholds_hash != run.thresholds_hash
+        and _replies(other) == _replies(run)
+    ]
 
 
 def _replies(manifest: Manifest) -> list[Any]:
@@ -120,8 +111,12 @@ def _replies(manifest: Manifest) -> list[Any]:
     return [manifest.suite, prompt, manifest.model, settings, manifest.app_version, seed]
 
 
-def _case_hashes(text: str) -> dict[str, str]:
-    """Id to a hash of the line's content; what is no case is passed over, loading names it."""
+def _case_hashes(text: str, moved: Collection[str] = (), *, tags: bool = False) -> dict[str, str]:
+    """Id to a hash of the line's content; what is no case is passed over, loading names it.
+
+    `moved` are files whose content was another one; `tags` count where a criterion looks at them.
+    """
+    left_out = ("why",) if tags else ("why", "tags")
     found: dict[str, str] = {}
     for line in text.split("\n"):
         try:
@@ -129,7 +124,11 @@ def _case_hashes(text: str) -> dict[str, str]:
             name = str(case.pop("id"))
         except (ValueError, KeyError, AttributeError, TypeError):
             continue
-        found[name] = short_hash({k: v for k, v in case.items() if k not in ("why", "tags")})
+        content = {k: v for k, v in case.items() if k not in left_out}
+        files = case.get("material")
+        if isinstance(files, list) and any(Path(str(file)).as_posix() in moved for file in files):
+            content["material"] = "other files"
+        found[name] = short_hash(content)
     return found
 
 
@@ -143,7 +142,3 @@ def _file_change(name: str, lines: tuple[int, int] | None) -> str:
 
 def _some(ids: list[str], most: int = 6) -> str:
     return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")
-
-
-def _value(value: Any) -> str:
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -58,10 +58,12 @@ _BODY = {
 
 
 def _warnings(result: GateResult) -> Iterable[str]:
-    if result.edited:
+    said = result.problems[0] if result.problems and result.decision is Decision.BROKEN else ""
+    if result.edited and result.edited[0].split(" when ")[0] not in said:
         yield f"edited after the fact: {result.edited[0]}"
-    decides = ("threshold ", "criterion ", "cases ", "the suite is not at ")
-    if moved := [text for text in result.changes if text.startswith(decides)]:
+    decides = ("threshold ", "criterion ", "cases ", "sampling.", "the suite is ")
+    moved = [text for text in result.changes if text.startswith(decides) and text not in said]
+    if moved:
         yield f"this change edits what decides: {'; '.join(moved[:3])}"
     if result.manifest.origin != "model":
         yield f"the replies are {result.manifest.origin}: this says nothing of a model"

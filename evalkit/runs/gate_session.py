@@ -48,6 +48,7 @@ class GateOptions:
     run_live: bool = False
     recordings: str = ""
     allow_dirty: bool = False
+    allow_redefined: bool = False
     sequential: str = "auto"
     max_cost: float = 0.0
     deadline: float = 0.0
@@ -233,6 +234,7 @@ class GateSession:
             strictness=self.strictness,
             reference=reference,
             earlier=earlier,
+            allow_redefined=self.options.allow_redefined,
         )
         try:
             return Gated(run, result, append_run(self.bench.out / "eval_baseline.tsv", run, result))
