@@ -26,7 +26,7 @@ _Text = Annotated[str, Field(min_length=3)]
 
 
 class _Header(BaseModel):
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True, defer_build=True)
 
     kind: Literal["criteria", "scale", "pairwise"]
     model: Annotated[str, Field(pattern=_MODEL)]

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,9 +40,18 @@ heavy = {"sklearn", "scipy.stats", "httpx", "aiohttp", "pandas", "altair"} & set
 print(time.perf_counter() - at, time.process_time() - cpu, ",".join(sorted(heavy)) or "none")
 """
 
+# marimo's script runner starts matplotlib wherever it is installed. The core dependencies do not
+# have it, the developers' do: so it is hidden for what a user's CI job takes, and shown beside.
+BARE = """
+import runpy, sys
+sys.modules["matplotlib"] = None
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
 
 def main() -> list[dict[str, Any]]:
-    """Measure; the best of three, as other work on the machine only ever adds."""
+    """Measure in turn; medians."""
     with tempfile.TemporaryDirectory() as folder, ChatServer() as server:
         root = Path(folder)
         (root / "pyproject.toml").write_text(
@@ -51,7 +61,13 @@ def main() -> list[dict[str, Any]]:
         script = [sys.executable, str(ROOT / "notebooks" / "gate.py"), "--suite", "golden/mini"]
         timed([*script, "--run-live", "--freeze"], root)
         sent = server.stats()["requests"]
-        whole = [timed(script, root) for _ in range(3)]
+        core = [sys.executable, "-c", BARE, *script[1:]]
+        imports = [sys.executable, "-c", "import marimo, pandas, altair"]
+        commands = {"core": core, "developer": script, "imports": imports}
+        with_caches(root)
+        for command in commands.values():
+            timed(command, root)  # compiles what it imports, as the first job on a machine does
+        rounds = [{n: timed(c, root) for n, c in commands.items()} for _ in range(5)]
         own = [
             subprocess.run(
                 [sys.executable, "-c", OWN], cwd=root, check=True, capture_output=True, text=True
@@ -59,14 +75,14 @@ def main() -> list[dict[str, Any]]:
             for _ in range(3)
         ]
         assert server.stats()["requests"] == sent == 180
-    wall, cpu = min(w for w, _ in whole), min(c for _, c in whole)
-    own_cpu = min(float(line[1]) for line in own)
-    imports = [sys.executable, "-c", "import marimo, pandas, altair"]
-    front = min(timed(imports, ROOT)[0] for _ in range(3))
+    wall, beside = (median(r[n][0] for r in rounds) for n in ("core", "developer"))
+    ratio = median(r["core"][0] / r["imports"][0] for r in rounds)
+    cpu, own_cpu = median(r["core"][1] for r in rounds), median(float(line[1]) for line in own)
     heavy = 0 if own[0][2] == "none" else len(own[0][2].split(","))
     return [
         _row("cold gate, 60 x 3 recorded, wall", wall, 6.0, "s"),
-        _row("cold gate / importing marimo, pandas and altair, wall", wall / front, 1.5, "x"),
+        _row("cold gate / importing marimo, pandas and altair, wall", ratio, 1.5, "x"),
+        _row("the same where matplotlib is installed too", beside, 6.0, "s"),
         _row("cold gate, processor time", cpu, 6.0, "s"),
         _row("the gate's own work of it", own_cpu, 1.0, "s"),
         _row("heavy imports when nothing is sent", heavy, 0, ""),
@@ -75,6 +91,12 @@ def main() -> list[dict[str, Any]]:
 
 def _row(what: str, value: float, target: float, unit: str) -> dict[str, Any]:
     return {"what": what, "value": value, "target": target, "unit": unit, "holds": value <= target}
+
+
+def with_caches(folder: Path) -> None:
+    """Compiled modules are kept, and in this folder: the tree stays as it is."""
+    os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def timed(command: list[str], folder: Path) -> tuple[float, float]:
