@@ -3,7 +3,7 @@
 A prompt file is an optional YAML header between `---` lines, an optional `# system` part and a
 `# user` part, each a Jinja2 template. Templates see `inputs`, `context` (pages with `id` and
 `text`), `material` (name to text), `id`, `stratum` and `tags` of the case, never what is expected
-of it. The sandbox gives them no way to files or to Python; an undefined name is an error.
+of it. `rendering` gives them no way to files or to Python; an undefined name is an error.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from evalkit.cases.tables import read_text
 from evalkit.errors import PromptError
 from evalkit.hashing import clean_text, short_hash
 from evalkit.records import Case, Finding, Message
+from evalkit.rendering import TooMuch, render, template_of
 
 if TYPE_CHECKING:
     from jinja2 import Template
-    from jinja2.sandbox import SandboxedEnvironment
 
 __all__ = [
     "Prompt",
@@ -176,47 +176,22 @@ def _names(case: Case, extra: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: getattr(case, name) for name in names}, **extra}
 
 
-@functools.cache
-def _environment() -> SandboxedEnvironment:
-    from jinja2 import StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    class Environment(ImmutableSandboxedEnvironment):
-        def getattr(self, obj: Any, attribute: str) -> Any:
-            """A key of the case wins over a method of dict: `inputs.items` is the user's item."""
-            if isinstance(obj, Mapping) and attribute in obj:
-                return obj[attribute]
-            return super().getattr(obj, attribute)
-
-    # Plain text for a model: nothing is escaped here; pages escape what they show.
-    return Environment(
-        undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
-    )
-
-
-@functools.lru_cache(maxsize=256)
-def _template(text: str) -> Template:
-    template = _environment().from_string(text)
-    # Jinja copies these at each rendering: a dictionary faster than its chain of mappings.
-    template.globals = dict(template.globals)
-    return template
-
-
 def _compile(text: str, where: str, line: int = 1) -> Template:
     try:
-        return _template(text)
+        return template_of(text)
     except Exception as error:
         from jinja2 import TemplateSyntaxError  # here: an import costs something each time
 
-        if not isinstance(error, TemplateSyntaxError):
-            raise
+        if not isinstance(error, TemplateSyntaxError):  # nested deeper than Python compiles
+            said = f"{type(error).__name__}: {error}"
+            raise PromptError(f"{where}:{line}: template: cannot be compiled: {said}") from None
         raise PromptError(f"{where}:{line + error.lineno - 1}: template: {error.message}") from None
 
 
 def _render(text: str, names: Mapping[str, Any], where: str, case_id: str) -> str:
     template = _compile(text, where)
     try:
-        return clean_text(template.render(names))
+        return clean_text(render(template, names))
     except Exception as error:  # a template can raise whatever its expressions raise
         from jinja2 import UndefinedError
 
@@ -224,7 +199,7 @@ def _render(text: str, names: Mapping[str, Any], where: str, case_id: str) -> st
             known = ", ".join([f"inputs.{key}" for key in names["inputs"]] + sorted(names))
             said = f"{error.message}; known: {known}"
             raise PromptError(f"{where}: case {case_id!r}: {said}") from None
-        said = f"{type(error).__name__}: {error}"
+        said = str(error) if isinstance(error, TooMuch) else f"{type(error).__name__}: {error}"
         raise PromptError(f"{where}: case {case_id!r}: cannot be rendered: {said}") from None
 
 
