@@ -32,7 +32,9 @@ _CANONICAL = json.JSONEncoder(  # made once: json.dumps would make one for each 
 
 def clean_text(text: str) -> str:
     """Replace unpaired surrogates by U+FFFD, so that the text can be written as UTF-8."""
-    return _LONE_SURROGATE.sub("�", text) if _LONE_SURROGATE.search(text) else text
+    if text.isascii() or not _LONE_SURROGATE.search(text):
+        return text
+    return _LONE_SURROGATE.sub("�", text)
 
 
 def canonical_json(value: Any) -> str:

@@ -305,8 +305,10 @@ class Client:
     async def _in_time(self, call: Coroutine[Any, Any, Reply], who: str) -> Reply:
         """The call's reply, unless the run's deadline passes first."""
         deadline = self._deadline
+        if deadline is None:
+            return await call
         late = f"{who}: the run's deadline of {self.deadline_s} s has passed"
-        if deadline is not None and asyncio.get_running_loop().time() >= deadline:
+        if asyncio.get_running_loop().time() >= deadline:
             call.close()
             raise CallFailed(f"{late}; the call was not sent.", paid_perhaps=False)
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -74,7 +75,12 @@ class Manifest:
 
 def versions() -> dict[str, str]:
     """Versions of Python, of this package and of the parts whose change can change a number."""
-    found = {"python": platform.python_version()}
+    return {"python": platform.python_version(), **_installed()}
+
+
+@cache  # it reads five files, and a process keeps what it has imported
+def _installed() -> Mapping[str, str]:
+    found: dict[str, str] = {}
     for name in ("evalkit", "numpy", "scipy", "scikit-learn", "jsonschema", "pylatexenc"):
         try:
             found[name] = version(name)

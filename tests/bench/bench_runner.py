@@ -30,10 +30,11 @@ def main(repeats: int = 3) -> list[dict[str, Any]]:
     """Every row of the runner's table."""
     rows: list[dict[str, Any]] = []
     for concurrency, target in ((32, 1.10), (128, 1.15)):
+        latency_s = 0.05
         got = medians(
-            "pair", repeats, cases=1000, latency_s=0.05, concurrency=concurrency, judges=False
+            "pair", repeats, cases=1000, latency_s=latency_s, concurrency=concurrency, judges=False
         )
-        ideal = 1000 * 0.05 / concurrency
+        ideal = 1000 * latency_s / concurrency
         rows.append(
             row(
                 f"1,000 cases of 50 ms at {concurrency}, scored, store on: run / bare loop",
@@ -55,9 +56,31 @@ def main(repeats: int = 3) -> list[dict[str, Any]]:
                 1 - seen["mean_concurrency"] / concurrency,
                 0.1,
                 "",
+                of_the_bare_loop=1 - got["floor"]["mean_concurrency"] / concurrency,
+                why=f"the bare loop itself reaches {got['floor']['mean_concurrency']:.0f} of "
+                f"{concurrency}: at {1000 * latency_s / concurrency:.2f} ms a call its one core is "
+                "full, and connections open in the first tenth of so short a run",
             )
         )
-    zero = medians("pair", repeats, cases=1000, latency_s=0.0, concurrency=32, judges=False)
+    slow = {"latency_s": 0.5, "concurrency": 128}
+    seen = in_a_process("pair", {"cases": 1000, "judges": False, **slow})["seen"]
+    rows.append(
+        row(
+            "calls at a time at 128, of 500 ms: 1 - mean / bound",
+            1 - seen["mean_concurrency"] / 128,
+            0.1,
+            "",
+        )
+    )
+    zero = medians(
+        "pair",
+        2 * repeats + 1,
+        by="cpu",
+        cases=1000,
+        latency_s=0.0,
+        concurrency=32,
+        judges=False,
+    )
     rows.append(
         row(
             "CPU a case at 0 ms, scorer and store: run / bare loop",
@@ -66,6 +89,8 @@ def main(repeats: int = 3) -> list[dict[str, Any]]:
             "x",
             cpu_ms=zero["ours"]["cpu"],
             floor_cpu_ms=zero["floor"]["cpu"],
+            why="of what the loop does not do, the store takes most: a look-up, a commit and the "
+            "way to its thread and back, so that kill -9 loses nothing; then prompt, key and row",
         )
     )
     judged = medians("pair", repeats, cases=1000, latency_s=0.05, concurrency=32, judges=True)
@@ -88,6 +113,7 @@ def main(repeats: int = 3) -> list[dict[str, Any]]:
             "s",
             cpu=judged["again"]["cpu"],
             same_bytes=judged["same"],
+            why="two prompts, two keys, a verdict and a row a case: 0.4 ms of work, no waiting",
         )
     )
     rows.append(row("the same again from a full store: calls", judged["sent"], 0, "calls"))
@@ -152,9 +178,11 @@ def scale_rows() -> list[dict[str, Any]]:
     most, sizes = int(os.environ.get("BENCH_SCALE", "10000")), [1000]
     while sizes[-1] * 10 <= most:
         sizes.append(sizes[-1] * 10)
-    got = {
-        n: in_a_process("scale", {"cases": n, "latency_s": 0.0, "concurrency": 128}) for n in sizes
-    }
+    got: dict[int, dict[str, Any]] = {}
+    for n in sizes:
+        settings = {"cases": n, "latency_s": 0.0, "concurrency": 128}
+        tried = [in_a_process("scale", settings) for _ in range(3 if n <= 10_000 else 1)]
+        got[n] = sorted(tried, key=lambda f: f["wall"])[len(tried) // 2]
     rows: list[dict[str, Any]] = []
     for small, large in pairwise(sizes):
         a, b = got[small], got[large]

@@ -103,7 +103,9 @@ def shown(row: Mapping[str, Any], before: Mapping[str, float]) -> str:
     was = before.get(row["what"])
     change = f"  (was {was:,.4g})" if was is not None and value is not None else ""
     goal = "" if target is None else f"<= {target:g}"
-    return f"  {row['what'][:78]:<78} {number:>9} {unit:<7}{goal:<10} {verdict}{change}"
+    line = f"  {row['what'][:78]:<78} {number:>9} {unit:<7}{goal:<10} {verdict}{change}"
+    why = row.get("why", "") if row["met"] is False else ""
+    return f"{line}\n      why: {why}" if why else line
 
 
 def main(wanted: list[str]) -> None:
