@@ -62,7 +62,9 @@ def steps(series):
         shown.history_frame(series),
         selection="single",
         page_size=20,
+        hidden_columns=["row"],
         show_data_types=False,
+        show_column_summaries=False,
         show_download=False,  # a spreadsheet would run what looks like a formula
     )
     table

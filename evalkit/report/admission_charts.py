@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from evalkit.report.charts import COLOURS, confusion
+from evalkit.report.charts import COLOURS, confusion, quiet
 from evalkit.report.safe import visible_controls
 from evalkit.stats.recalibration import IsotonicMap
 from evalkit.validity.admission import Admitted
@@ -136,7 +136,7 @@ def _jitter(item: str, side: str) -> float:
 
 
 def _framed(chart: Any, width: int) -> Any:
-    return (
+    return quiet(
         chart.properties(width=width, height=width)
         .configure_view(stroke=None)
         .configure_axis(grid=True, gridColor="#e5e5e5", domain=False, labelFontSize=12)

@@ -17,7 +17,7 @@ from evalkit.stats.result import Interval
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["COLOURS", "confusion", "deltas", "rates", "spans", "svg", "warm_up"]
+__all__ = ["COLOURS", "confusion", "deltas", "quiet", "rates", "spans", "svg", "warm_up"]
 
 # Okabe and Ito (2008): distinguishable with every common colour blindness.
 COLOURS = {
@@ -39,7 +39,7 @@ def rates(summary: Summary, baseline: Summary | None = None, *, width: int = 520
     y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(labelLimit=260, tickSize=0))
     x = alt.X(
         "estimate:Q",
-        title="rate, 95 % interval",
+        title="rate ● 95 % interval ━ floor ┃" + (" baseline ◇" if baseline else ""),
         scale=alt.Scale(domain=[0, 1]),
         axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1.0]),
     )
@@ -152,6 +152,11 @@ def spans(
     )
 
 
+def quiet(chart: Any) -> Any:
+    """The chart without the menu that would send its data to an editor on the web."""
+    return chart.properties(usermeta={"embedOptions": {"actions": False}})
+
+
 def svg(chart: alt.Chart) -> str:
     """The chart as an SVG text, drawn without a browser and without the network."""
     import vl_convert
@@ -210,7 +215,7 @@ def _styled(chart: Any, width: int, height: int, labels: Iterable[str] = ()) -> 
     # A reader's own fonts may be wider than the ones the labels were measured with.
     room = round(0.9 * min(40, max(map(len, labels), default=0)))
     padding = {"left": 5 + room, "right": 12, "top": 5, "bottom": 5}
-    return (
+    return quiet(
         chart.properties(width=width, height=height, padding=padding)
         .configure_view(stroke=None)
         .configure_axis(grid=True, gridColor="#e5e5e5", domain=False, labelFontSize=12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from evalkit.report.charts import COLOURS
+from evalkit.report.charts import COLOURS, quiet
 from evalkit.report.safe import visible_controls
 from evalkit.runs.duel import Duel
 from evalkit.runs.duel_standing import Standing
@@ -36,7 +36,7 @@ def picture(duel: Duel, standing: Standing, *, blind: bool = False) -> alt.VConc
     if not blind:
         top = alt.hconcat(rows[0], length_and_preference(standing), spacing=30)
         rows = [top, flips_by_case(duel, standing)]
-    return (
+    return quiet(
         alt.vconcat(*rows, spacing=25)
         .configure_view(stroke=None)
         .configure_axis(grid=True, gridColor="#e5e5e5", domain=False, labelFontSize=12)

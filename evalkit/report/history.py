@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalkit.report.charts import COLOURS
+from evalkit.report.charts import COLOURS, quiet
 from evalkit.report.safe import block_html, defang, esc, visible_controls
 from evalkit.report.tables import text_table
 from evalkit.report.worddiff import unified_html
@@ -34,7 +34,7 @@ def history_chart(series: Series, *, width: int = 420, height: int = 120) -> alt
         x=alt.X(
             "at:Q",
             title=None,
-            scale=alt.Scale(padding=40),
+            scale=alt.Scale(padding=30),
             axis=alt.Axis(labels=False, ticks=False, grid=False),
         )
     )
@@ -52,21 +52,30 @@ def history_chart(series: Series, *, width: int = 420, height: int = 120) -> alt
         color=colour,
         tooltip=["date:N", "score:Q", "low:Q", "high:Q", "n:Q", "cause:N", "commit:N", "prompt:N"],
     )
-    words = base.mark_text(dy=-11, fontSize=11).encode(y="score:Q", text="word:N", color=colour)
+    upright = len(series.points) > 4  # many steps: their words stand below them, each in its line
+    words = base.mark_text(
+        fontSize=11,
+        dy=0 if upright else 14,
+        dx=-8 if upright else 0,
+        angle=270 if upright else 0,
+        align="right" if upright else "center",
+        limit=110,
+    ).encode(y=alt.value(height), text="word:N", color=colour)
     floor = base.mark_line(color=COLOURS["floor"], strokeDash=[4, 3]).encode(y="floor:Q")
     title = alt.Title(visible_controls(series.title), limit=width)
-    drawn: Any = alt.layer(band, floor, line, dots, words)
-    return drawn.properties(width=width, height=height, title=title)
+    drawn: Any = alt.layer(band, floor, line, words, dots)
+    return quiet(drawn.properties(width=width, height=height, title=title))
 
 
 def history_frame(series: list[Series]) -> pd.DataFrame:
     """Every step of every series as a table, newest first; `row` is where it stands."""
     import pandas as pd
 
+    steps = [(n, i, one, p) for n, one in enumerate(series) for i, p in enumerate(one.points)]
     rows = [
         {
             "row": f"{number}.{index}",
-            "date": defang(point.entry.date),
+            "date": defang(point.entry.date[:16].replace("T", " ")),
             "suite": defang(one.name),
             "metric": defang(one.metric),
             "score": point.entry.score,
@@ -78,13 +87,9 @@ def history_frame(series: list[Series]) -> pd.DataFrame:
             "prompt": defang(point.entry.prompt_hash),
             "run": defang(point.entry.run_id),
         }
-        for number, one in enumerate(series)
-        for index, point in enumerate(one.points)
+        for number, index, one, point in sorted(steps, key=lambda s: s[3].entry.date, reverse=True)
     ]
-    frame = pd.DataFrame(rows)
-    if not rows:
-        return frame
-    return frame.sort_values("date", ascending=False, kind="stable").reset_index(drop=True)
+    return pd.DataFrame(rows)
 
 
 def history_text(series: list[Series]) -> str:
@@ -151,10 +156,15 @@ def _mark(number: int, point: Point) -> dict[str, Any]:
         "floor": None if entry.threshold != entry.threshold else entry.threshold,
         "n": entry.n,
         "cause": cause,
-        "word": "" if point.cause in ("first", "none") else point.cause,
+        "word": "" if point.cause in ("first", "none") else _brief(point),
         "commit": visible_controls(entry.git_sha[:12]),
         "prompt": visible_controls(entry.prompt_hash),
     }
+
+
+def _brief(point: Point) -> str:
+    """The cause in as few letters as a chart has room for."""
+    return " + ".join(point.causes) or point.cause
 
 
 def _interval(point: Point) -> str:

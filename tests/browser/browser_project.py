@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +47,11 @@ def _printable(text: str) -> str:
 def runnable(text: str) -> bool:
     """A case file holds no lone surrogates: the loader refuses them by line."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait for something that no locator can wait for."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.1)

@@ -51,6 +51,24 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+_OPEN = """(function open(node) {
+  for (const part of node.querySelectorAll('*')) {
+    if (part.tagName === 'DETAILS') part.open = true;
+    if (part.shadowRoot) open(part.shadowRoot);
+  }
+})(document)"""
+_SHOWN = """(function text(node) {
+  if (node.nodeType === Node.TEXT_NODE) return node.data;
+  if (node.nodeType === Node.ELEMENT_NODE) {
+    if (['SCRIPT', 'STYLE', 'TEMPLATE'].includes(node.tagName)) return '';
+    const drawn = node.checkVisibility() || getComputedStyle(node).display === 'contents';
+    if (!drawn) return '';
+  }
+  return [...(node.shadowRoot?.childNodes ?? []), ...node.childNodes].map(text).join('')
+    + (['TD', 'LI', 'PRE', 'DIV'].includes(node.tagName) ? '\\n' : '');
+})(document.body)"""
+
+
 class Tab:
     """A page with what it said and what it asked for."""
 
@@ -77,6 +95,20 @@ class Tab:
         """What a script of a text would have left behind, in any frame."""
         found = [frame.evaluate("window.__pwned") for frame in self.page.frames]
         return [value for value in found if value is not None]
+
+    def shown(self) -> str:
+        """Every text that is drawn, also inside the parts that marimo is made of; folds opened."""
+        self.page.evaluate(_OPEN)
+        self.page.wait_for_timeout(300)
+        return self.page.evaluate(_SHOWN)
+
+    def made_of_text(self, *own: str) -> list[str]:
+        """Links to elsewhere, pictures and frames; no text of a run may have become one."""
+        found = self.page.locator("a[href], img, iframe, object, embed, form[action], [background]")
+        marks = found.evaluate_all(
+            "all => all.map(e => [e.tagName, e.getAttribute('href') ?? e.src ?? ''])"
+        )
+        return [f"{tag} {to}" for tag, to in marks if tag != "A" or not to.startswith(("#", *own))]
 
 
 @pytest.fixture

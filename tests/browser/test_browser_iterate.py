@@ -11,7 +11,7 @@ from typing import Any
 
 import marimo
 import pytest
-from browser_project import hostile_cases, project, runnable
+from browser_project import hostile_cases, project, runnable, until
 from chat_server import ChatServer
 
 from evalkit.report.safe import visible_controls
@@ -46,7 +46,7 @@ def test_edit_run_read_and_freeze(
 
         page.get_by_role("button", name="Freeze as baseline").click()
         baseline = folder / "exports" / "baselines" / "mini.jsonl"
-        _until(baseline.is_file)
+        until(baseline.is_file)
 
         editor = page.locator("textarea").first
         editor.fill(editor.input_value().replace("Say the word.", "Say the one word."))
@@ -58,7 +58,7 @@ def test_edit_run_read_and_freeze(
         prompt = folder / "golden" / "mini" / "prompts" / "say.md"
         assert "one word" not in prompt.read_text()
         page.get_by_role("button", name="Save prompt").click()
-        _until(lambda: "one word" in prompt.read_text())
+        until(lambda: "one word" in prompt.read_text())
 
         page.locator("[role=checkbox][aria-label='Select row']").first.click()
         page.get_by_text("rendered prompt").wait_for()
@@ -77,7 +77,7 @@ def test_stop_ends_the_calls_and_run_asks_only_for_what_is_missing(
         page = opened(tab, marimo_app(NOTEBOOK, *SUITE, "--sample", "40", cwd=folder))
         page.get_by_role("button", name="Run 40 x 1 · 40 new calls").click()
         page.get_by_text("running · ").wait_for()
-        _until(lambda: server.answered >= 6)
+        until(lambda: server.answered >= 6)
         page.get_by_role("button", name="Stop").click()
         page.get_by_text("what arrived is kept").wait_for()
         time.sleep(2)
@@ -146,13 +146,6 @@ def test_hostile_replies_and_cases_stay_texts(
     assert listener.asked == []
     assert page.url.rstrip("/") == address
     assert tab.errors == []
-
-
-def _until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("width", [1280, 1920])

@@ -87,7 +87,7 @@ def test_a_chart_draws_any_name_as_text() -> None:
 
 
 def test_every_text_of_the_table_is_kept_from_becoming_a_picture() -> None:
-    odd = dict.fromkeys(("date", "git_sha", "prompt_hash", "metric", "name", "passed", "run_id"))
+    odd = dict.fromkeys(("git_sha", "prompt_hash", "metric", "name", "passed", "run_id"))
     entry = replace(FIRST, **dict.fromkeys(odd, "http://127.0.0.1/a.png"))  # type: ignore[arg-type]
     row = history_frame(series_of_entries([entry])).iloc[0].to_dict()
     assert [name for name, cell in row.items() if "://" in str(cell)] == []
