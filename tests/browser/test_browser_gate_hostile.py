@@ -1,0 +1,205 @@
+"""gate.py over a suite that anybody may have written: whatever stands in it stays text."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from browser_project import hostile_cases, project, runnable
+from chat_server import ChatServer
+
+from evalkit.judges import load_judge
+from evalkit.report.safe import visible_controls
+from evalkit.validity.licence import AnchorPin, Evidence, Licence, Revocation, pin_judge
+from evalkit.validity.provenance import Provenance
+
+ROOT = Path(__file__).resolve().parents[2]
+SUITE = ("--suite", "golden/mini")
+TWICE = (*SUITE, "--repeats", "2", "--baseline-ref", "HEAD")
+JUDGE = "---\nkind: criteria\nmodel: srv/judge\ncriteria:\n  fine: Is it fine?\n---\n# user\n{{ draft }}\n"
+PROMPT = "<svg onload=window.__pwned=1>"
+
+
+def as_an_id(text: str) -> bool:
+    """Ids of cases are printable; the other texts are names of criteria in the same window."""
+    return text.isprintable() and text == text.strip()
+
+
+def as_a_model(text: str) -> bool:
+    """A model's name holds no blanks and stands in an address."""
+    return as_an_id(text) and not re.search(r"\s", text)
+
+
+def as_a_file(text: str) -> bool:
+    """A folder's files bear no slash, no null byte and no more than 255 bytes; git quotes some."""
+    return as_an_id(text) and "/" not in text and text.isascii() and '"' not in text
+
+
+def test_hostile_names_findings_licences_and_pins_stay_texts(
+    tmp_path: Path,
+    marimo_app: Callable[..., str],
+    open_tab: Callable[..., Any],
+    listener: Any,
+    hostile: list[str],
+) -> None:
+    texts = [t.replace("{host}", listener.address) for t in hostile if runnable(t)]
+    with ChatServer(reply=lambda body: "no") as server:
+        folder = hostile_suite(tmp_path, server, texts)
+        script(folder, "iterate.py", *SUITE, "--sample", "99", "--freeze", "--allow-dirty")
+        commit(folder)
+        prompts = folder / "golden" / "mini" / "prompts"
+        (prompts / "say.md").rename(prompts / f"{PROMPT}.md")  # nothing is frozen under such a name
+        suite_file(folder, texts, version="now", prompt=PROMPT)
+        for text in filter(as_a_file, texts):
+            (prompts / f"{text} \\ .md").write_text("# user\nx\n")
+        script(folder, "gate.py", *TWICE, "--run-live", "--page", "exports/gate.html")
+        asked = server.requests
+        address = marimo_app(ROOT / "notebooks" / "gate.py", *TWICE, cwd=folder)
+        tab = open_tab(height=3000)
+        tab.page.goto(address)
+        tab.page.get_by_role("button", name=re.compile("Replay|Show")).click()
+        tab.page.locator(".ek-verdict").first.wait_for()
+        tab.page.locator("canvas, svg.marks").first.wait_for()
+        shown = tab.shown()
+        assert server.requests == asked
+    for where, found, wanted in (
+        ("criteria", tab.page.locator("td").all_text_contents(), texts),
+        ("cases", listed(tab, "what to look at"), filter(as_an_id, texts)),
+        ("licences", listed(tab, "licences"), texts),
+        ("changes", listed(tab, "changed since"), filter(as_a_file, texts)),
+        ("differences", listed(tab, "what differs"), texts),
+        ("model", tab.page.locator(".ek-pins").all_text_contents(), filter(as_a_model, texts)),
+        ("the whole", [shown], [*texts, PROMPT]),
+    ):
+        missing = [t for t in wanted if visible_controls(t) not in "\n".join(found)]
+        assert (where, missing) == (where, [])
+    assert tab.made_of_text(address) == []
+    assert tab.pwned() == []
+    assert tab.errors == []
+
+    page = open_tab(height=3000)
+    page.page.goto((folder / "exports" / "gate.html").as_uri())
+    shown = page.shown()
+    assert [t for t in texts if visible_controls(t) not in shown] == []
+    assert page.made_of_text() == [f"IMG {src}" for src in pictures(page)]
+    assert page.pwned() == []
+    assert page.errors == []
+    assert listener.asked == []
+
+
+def pictures(tab: Any) -> list[str]:
+    """The charts that were drawn into the page."""
+    sources = tab.page.locator("figure img").evaluate_all("all => all.map(e => e.src)")
+    assert all(src.startswith("data:image/svg+xml;base64,") for src in sources)
+    return sources
+
+
+def listed(tab: Any, title: str) -> list[str]:
+    """What the fold of that title lists."""
+    return tab.page.locator("details", has_text=title).locator("li").all_text_contents()
+
+
+def hostile_suite(folder: Path, server: ChatServer, texts: Sequence[str]) -> Path:
+    """A suite with the texts wherever one may stand, and two judges with odd licences."""
+    project(folder, server, cases=hostile_cases(texts))
+    suite = folder / "golden" / "mini"
+    ids = list(filter(as_an_id, texts))
+    cases = [
+        {"id": f"c{at} {' '.join(ids[at : at + 8])}", "stratum": texts[at], "inputs": {"word": "x"}, "expected": {"yes": "yes"}}
+        for at in range(0, len(ids), 8)
+    ]
+    assert len(cases) <= 12, "the gate lists twelve cases"
+    (suite / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
+    (suite / "judges").mkdir()
+    (suite / "licences").mkdir()
+    said = "\n".join(texts)
+    for name, revoked in (("held", None), ("revoked", Revocation(at=said, reason=said))):
+        (suite / "judges" / f"{name}.md").write_text(JUDGE.replace("Is it", f"Is it {name} and"))
+        licence = hostile_licence(suite / "judges" / f"{name}.md", texts, revoked)
+        (suite / "licences" / f"{name}.json").write_text(licence.sealed.model_dump_json())
+    suite_file(folder, texts, version=said)
+    return folder
+
+
+def commit(folder: Path) -> None:
+    """What is there now is HEAD."""
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "x"]):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+        quiet = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+        subprocess.run(["git", *identity, *command], cwd=folder, check=True, env=quiet)
+
+
+def hostile_licence(
+    judge: Path, texts: Sequence[str], revoked: Revocation | None = None
+) -> Licence:
+    """A licence of this judge for this suite that says the texts wherever it may say anything."""
+    said = "\n".join(texts)
+    anchor = AnchorPin(
+        **dict.fromkeys(("name", "digest", "domain", "criterion", "people"), said),
+        path="",
+        provenance=Provenance.HUMAN,
+        categories=tuple(texts),
+        n=3,
+    )
+    evidence = Evidence(
+        **dict.fromkeys(("what", "state", "ruling", "diagnosis", "action"), said),
+        anchor=anchor,
+        figures={said: said},
+        grants=(),
+    )
+    return Licence(
+        judge=pin_judge(load_judge(judge)),
+        domain="words/en",
+        uses=tuple(texts),
+        evidence=(evidence,),
+        warnings=tuple(texts),
+        issued=date(2026, 1, 1),
+        expires=date(2126, 1, 1),
+        revoked=revoked,
+    )
+
+
+def suite_file(folder: Path, texts: Sequence[str], version: str, prompt: str = "say") -> None:
+    """suite.toml: each text the name of a criterion; model and version as hostile as they may be."""
+    model = "".join(filter(as_a_model, texts))
+    names = "".join(
+        f'\n[[criteria]]\nname = {toml(text)}\nscorer = "contains"\nexpected = "yes"\nmin = 0.9\n'
+        f"max_drop = 0.05\n"
+        for text in texts
+    )
+    judged = "".join(
+        f'\n[[criteria]]\nname = "{name}"\njudge = "judges/{name}.md"\nmin = 0.9\n'
+        for name in ("held", "revoked")
+    )
+    (folder / "golden" / "mini" / "suite.toml").write_text(
+        f'name = "mini"\ndomain = "words/en"\n\n[task]\nkind = "chat"\n'
+        f"model = {toml('srv/' + model)}\nprompt = {toml(f'prompts/{prompt}.md')}\n"
+        f"app_version = {toml(version)}\n\n[sampling]\nseed = 7\n{names}{judged}",
+        encoding="utf-8",
+    )
+
+
+def toml(text: str) -> str:
+    """A basic string of TOML."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def script(folder: Path, notebook: str, *arguments: str) -> None:
+    """A notebook as a script; a failed gate is a result too."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "notebooks" / notebook), *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.returncode in (0, 1, 3), done.stdout + done.stderr
