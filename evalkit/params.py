@@ -79,6 +79,7 @@ class IterateParams(_Common):
     judges: bool = flag(False, "also run judged criteria (they cost calls)")
     max_cost: float = _budget()
     out: str = flag("exports", "folder for runs, drafts and the call store")
+    case: str = flag("", "case to open once a run is there")
     page: str = flag("", "also write the reviewer page to this file")
     engine: str = flag("local", "where the run is executed", choices=("local", "dask"))
     scheduler: str = flag("", "address of a Dask scheduler, for --engine dask")

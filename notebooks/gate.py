@@ -148,8 +148,10 @@ def verdict(gated, promotion, unwritten, written):
 
 @app.cell(hide_code=True)
 def picture(gate, gated, params):
-    _old = gate.baseline.summary() if gate.baseline and params.interactive else None
-    charts.rates(gated.run.summary(), _old, width=480) if params.interactive else None
+    mo.stop(not params.interactive)
+    _old = gate.baseline.summary() if gate.baseline else None
+    _legend = "● now with its 95 % interval · ▏floor" + (" · ◇ baseline" if _old else "")
+    mo.vstack([mo.md(f"**Criteria** · {_legend}"), charts.rates(gated.run.summary(), _old)])
     return
 
 

@@ -324,12 +324,13 @@ def filters(params):
 
 
 @app.cell(hide_code=True)
-def cases_table(baseline, comparison, only, run):
+def cases_table(baseline, comparison, only, params, run):
     _changed = [c.case_id for c in comparison.cases] if comparison else []
     frame = tables.case_frame(run, baseline, first=_changed, only=only.value)
     case_choice = mo.ui.table(
         frame,
         selection="single",
+        initial_selection=[*frame.index[frame["id"] == params.case]],
         page_size=12,
         show_column_summaries=False,
         show_data_types=False,

@@ -39,7 +39,7 @@ def rates(summary: Summary, baseline: Summary | None = None, *, width: int = 520
     y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(labelLimit=260, tickSize=0))
     x = alt.X(
         "estimate:Q",
-        title="rate ● 95 % interval ━ floor ┃" + (" baseline ◇" if baseline else ""),
+        title="rate, 95 % interval",
         scale=alt.Scale(domain=[0, 1]),
         axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1.0]),
     )

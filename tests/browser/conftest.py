@@ -176,7 +176,7 @@ _KINDS = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")  # tests of a module may share a project that names its address
 def listener() -> Iterator[Listener]:
     server = Listener()
     yield server
@@ -195,6 +195,51 @@ def file_server() -> Iterator[Callable[[Path], Listener]]:
     yield make
     for server in opened:
         server.close()
+
+
+@pytest.fixture
+def exported(
+    tmp_path: Path,
+    open_tab: Callable[..., Tab],
+    file_server: Callable[[Path], Listener],
+    listener: Listener,
+) -> Callable[..., Tab]:
+    """`exported(notebook, *args, cwd=...)`: marimo's own HTML export, its front end from loopback.
+
+    The tab waited until it was drawn; nothing was asked but the site and the front end.
+    """
+    import marimo
+
+    def export(notebook: Path, *args: str, cwd: Path, wait: str) -> Tab:
+        page = tmp_path / "site" / "export.html"
+        page.parent.mkdir()
+        command = [sys.executable, "-m", "marimo", "--quiet", "export", "html", str(notebook)]
+        command += ["-o", str(page), "-f", "--", *args]
+        subprocess.run(command, cwd=cwd, check=True, timeout=300, capture_output=True)
+        site = file_server(page.parent)
+        assets = file_server(Path(marimo.__file__).parent / "_static")
+        text = page.read_text("utf-8")
+        prefix = f"https://cdn.jsdelivr.net/npm/@marimo-team/frontend@{marimo.__version__}/dist"
+        assert prefix in text
+        page.write_text(text.replace(prefix, assets.address), encoding="utf-8")
+        tab = open_tab(height=2500)
+        tab.page.goto(f"{site.address}/export.html")
+        tab.page.locator(wait).first.wait_for()
+        tab.page.wait_for_timeout(2000)
+        assert tab.page.url == f"{site.address}/export.html"
+        outside = tab.beyond(site.address, assets.address)
+        assert [url for url in outside if listener.address in url] == []
+        return tab
+
+    return export
+
+
+@pytest.fixture(scope="module")
+def texts(listener: Listener, hostile: list[str]) -> list[str]:
+    """The hostile texts that a file of the package may hold, each naming the listener."""
+    from browser_project import runnable
+
+    return [text.replace("{host}", listener.address) for text in hostile if runnable(text)]
 
 
 @pytest.fixture(scope="session")

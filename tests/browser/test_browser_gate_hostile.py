@@ -7,12 +7,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from browser_project import hostile_cases, project, runnable
+import pytest
+from browser_project import hostile_cases, project
 from chat_server import ChatServer
 
 from evalkit.judges import load_judge
@@ -21,9 +22,18 @@ from evalkit.validity.licence import AnchorPin, Evidence, Licence, Revocation, p
 from evalkit.validity.provenance import Provenance
 
 ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOK = ROOT / "notebooks" / "gate.py"
 SUITE = ("--suite", "golden/mini")
 TWICE = (*SUITE, "--repeats", "2", "--baseline-ref", "HEAD")
-JUDGE = "---\nkind: criteria\nmodel: srv/judge\ncriteria:\n  fine: Is it fine?\n---\n# user\n{{ draft }}\n"
+JUDGE = """---
+kind: criteria
+model: srv/judge
+criteria:
+  fine: Is it fine?
+---
+# user
+{{ draft }}
+"""
 PROMPT = "<svg onload=window.__pwned=1>"
 
 
@@ -42,16 +52,13 @@ def as_a_file(text: str) -> bool:
     return as_an_id(text) and "/" not in text and text.isascii() and '"' not in text
 
 
-def test_hostile_names_findings_licences_and_pins_stay_texts(
-    tmp_path: Path,
-    marimo_app: Callable[..., str],
-    open_tab: Callable[..., Any],
-    listener: Any,
-    hostile: list[str],
-) -> None:
-    texts = [t.replace("{host}", listener.address) for t in hostile if runnable(t)]
+@pytest.fixture(scope="module")
+def gated(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> Iterator[tuple[Path, ChatServer]]:
+    """A project whose gate ran once, against a baseline and a commit that differ in everything."""
     with ChatServer(reply=lambda body: "no") as server:
-        folder = hostile_suite(tmp_path, server, texts)
+        folder = hostile_suite(tmp_path_factory.mktemp("gated"), server, texts)
         script(folder, "iterate.py", *SUITE, "--sample", "99", "--freeze", "--allow-dirty")
         commit(folder)
         prompts = folder / "golden" / "mini" / "prompts"
@@ -60,15 +67,59 @@ def test_hostile_names_findings_licences_and_pins_stay_texts(
         for text in filter(as_a_file, texts):
             (prompts / f"{text} \\ .md").write_text("# user\nx\n")
         script(folder, "gate.py", *TWICE, "--run-live", "--page", "exports/gate.html")
-        asked = server.requests
-        address = marimo_app(ROOT / "notebooks" / "gate.py", *TWICE, cwd=folder)
-        tab = open_tab(height=3000)
-        tab.page.goto(address)
-        tab.page.get_by_role("button", name=re.compile("Replay|Show")).click()
-        tab.page.locator(".ek-verdict").first.wait_for()
-        tab.page.locator("canvas, svg.marks").first.wait_for()
-        shown = tab.shown()
-        assert server.requests == asked
+        yield folder, server
+
+
+def test_hostile_names_findings_licences_and_pins_stay_texts(
+    gated: tuple[Path, ChatServer],
+    texts: list[str],
+    marimo_app: Callable[..., str],
+    open_tab: Callable[..., Any],
+    listener: Any,
+) -> None:
+    folder, server = gated
+    asked = server.requests
+    address = marimo_app(NOTEBOOK, *TWICE, cwd=folder)
+    tab = open_tab(height=3000)
+    tab.page.goto(address)
+    tab.page.get_by_role("button", name=re.compile("Replay|Show")).click()
+    tab.page.locator(".ek-verdict").first.wait_for()
+    tab.page.locator("canvas, svg.marks").first.wait_for()
+    reads_as_text(tab, texts)
+    assert tab.made_of_text(address) == []
+    assert tab.errors == []
+    assert listener.asked == []
+    assert server.requests == asked
+
+
+def test_marimos_own_export_of_it_stays_text(
+    gated: tuple[Path, ChatServer], texts: list[str], exported: Callable[..., Any], listener: Any
+) -> None:
+    folder, server = gated
+    asked = server.requests
+    tab = exported(NOTEBOOK, *TWICE, "--run", cwd=folder, wait=".ek-verdict")
+    reads_as_text(tab, texts)
+    assert listener.asked == []
+    assert server.requests == asked
+
+
+def test_the_page_of_that_gate_stays_text(
+    gated: tuple[Path, ChatServer], texts: list[str], open_tab: Callable[..., Any], listener: Any
+) -> None:
+    page = open_tab(height=3000)
+    page.page.goto((gated[0] / "exports" / "gate.html").as_uri())
+    shown = page.shown()
+    assert [t for t in texts if visible_controls(t) not in shown] == []
+    assert page.made_of_text() == [f"IMG {src}" for src in pictures(page)]
+    assert page.pwned() == []
+    assert page.errors == []
+    assert page.beyond() == []
+    assert listener.asked == []
+
+
+def reads_as_text(tab: Any, texts: Sequence[str]) -> None:
+    """Every text that may stand in a place stands there, as it was written."""
+    shown = tab.shown()
     for where, found, wanted in (
         ("criteria", tab.page.locator("td").all_text_contents(), texts),
         ("cases", listed(tab, "what to look at"), filter(as_an_id, texts)),
@@ -80,18 +131,7 @@ def test_hostile_names_findings_licences_and_pins_stay_texts(
     ):
         missing = [t for t in wanted if visible_controls(t) not in "\n".join(found)]
         assert (where, missing) == (where, [])
-    assert tab.made_of_text(address) == []
     assert tab.pwned() == []
-    assert tab.errors == []
-
-    page = open_tab(height=3000)
-    page.page.goto((folder / "exports" / "gate.html").as_uri())
-    shown = page.shown()
-    assert [t for t in texts if visible_controls(t) not in shown] == []
-    assert page.made_of_text() == [f"IMG {src}" for src in pictures(page)]
-    assert page.pwned() == []
-    assert page.errors == []
-    assert listener.asked == []
 
 
 def pictures(tab: Any) -> list[str]:
@@ -112,7 +152,12 @@ def hostile_suite(folder: Path, server: ChatServer, texts: Sequence[str]) -> Pat
     suite = folder / "golden" / "mini"
     ids = list(filter(as_an_id, texts))
     cases = [
-        {"id": f"c{at} {' '.join(ids[at : at + 8])}", "stratum": texts[at], "inputs": {"word": "x"}, "expected": {"yes": "yes"}}
+        {
+            "id": f"c{at} {' '.join(ids[at : at + 8])}",
+            "stratum": texts[at],
+            "inputs": {"word": "x"},
+            "expected": {"yes": "yes"},
+        }
         for at in range(0, len(ids), 8)
     ]
     assert len(cases) <= 12, "the gate lists twelve cases"
@@ -167,7 +212,7 @@ def hostile_licence(
 
 
 def suite_file(folder: Path, texts: Sequence[str], version: str, prompt: str = "say") -> None:
-    """suite.toml: each text the name of a criterion; model and version as hostile as they may be."""
+    """suite.toml: each text the name of a criterion; model and version as odd as they may be."""
     model = "".join(filter(as_a_model, texts))
     names = "".join(
         f'\n[[criteria]]\nname = {toml(text)}\nscorer = "contains"\nexpected = "yes"\nmin = 0.9\n'

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from browser_project import runnable, until
+from browser_project import until
 
 from evalkit.report.safe import visible_controls
 from evalkit.runs.ledger import LedgerEntry, append_entries
@@ -27,9 +27,8 @@ def test_hostile_words_in_every_cell_of_a_ledger_stay_texts(
     marimo_app: Callable[..., str],
     open_tab: Callable[..., Any],
     listener: Any,
-    hostile: list[str],
+    texts: list[str],
 ) -> None:
-    texts = [t.replace("{host}", listener.address) for t in hostile if runnable(t)]
     kept = [visible_controls(as_a_ledger_keeps(t)) for t in texts]
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     append_entries(tmp_path / "exports" / "eval_baseline.tsv", entries(texts))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import marimo
 import pytest
-from browser_project import hostile_cases, project, runnable, until
+from browser_project import hostile_cases, project, until
 from chat_server import ChatServer
 
 from evalkit.report.safe import visible_controls
@@ -118,9 +115,8 @@ def test_hostile_replies_and_cases_stay_texts(
     marimo_app: Callable[..., str],
     open_tab: Callable[..., Any],
     listener: Any,
-    hostile: list[str],
+    texts: list[str],
 ) -> None:
-    texts = [t.replace("{host}", listener.address) for t in hostile if runnable(t)]
     assert len(texts) >= 60
     with ChatServer() as server:
         cases = hostile_cases(texts)
@@ -169,38 +165,3 @@ def test_the_layout_holds(
         assert left["x"] + left["width"] <= right["x"]
         assert abs(left["width"] - right["width"]) < 2
     assert tab.errors == []
-
-
-def test_the_export_of_marimo_holds_no_running_text(
-    tmp_path: Path,
-    open_tab: Callable[..., Any],
-    file_server: Callable[[Path], Any],
-    listener: Any,
-    hostile: list[str],
-) -> None:
-    texts = [t.replace("{host}", listener.address) for t in hostile if runnable(t)]
-    page = tmp_path / "site" / "export.html"
-    page.parent.mkdir()
-    with ChatServer() as server:
-        folder = project(tmp_path, server, cases=hostile_cases(texts))
-        command = [sys.executable, "-m", "marimo", "--quiet", "export", "html", str(NOTEBOOK)]
-        command += ["-o", str(page), "-f", "--", *SUITE, "--run"]
-        subprocess.run(command, cwd=folder, check=True, timeout=300, capture_output=True)
-        assert server.requests == len(hostile_cases(texts))
-    front = Path(marimo.__file__).parent / "_static"
-    site = file_server(page.parent)
-    assets = file_server(front)
-    text = page.read_text("utf-8")
-    prefix = f"https://cdn.jsdelivr.net/npm/@marimo-team/frontend@{marimo.__version__}/dist"
-    assert prefix in text
-    page.write_text(text.replace(prefix, assets.address), encoding="utf-8")
-    tab = open_tab(height=2500)
-    tab.page.goto(f"{site.address}/export.html")
-    tab.page.get_by_text("Is this prompt better?").first.wait_for()
-    tab.page.get_by_text("not a decision").first.wait_for()
-    tab.page.wait_for_timeout(3000)
-    assert tab.pwned() == []
-    assert listener.asked == []
-    assert tab.page.url == f"{site.address}/export.html"
-    outside = tab.beyond(site.address, assets.address)
-    assert [url for url in outside if listener.address in url] == []

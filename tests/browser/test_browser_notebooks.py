@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_project import hostile_cases, project, runnable
+from browser_project import hostile_cases, project
 from chat_server import ChatServer
 from duel_suite import JUDGE, LOUD
 
 from evalkit.report.safe import visible_controls
 
 ROOT = Path(__file__).resolve().parents[2]
+COMPARE, ITERATE = ROOT / "notebooks" / "compare.py", ROOT / "notebooks" / "iterate.py"
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
 WIDER = """[...document.querySelectorAll('button, textarea, canvas, svg.marks, .ek-block')]
   .filter(e => e.getClientRects().length && e.getBoundingClientRect().right > innerWidth + 1)
@@ -52,14 +53,8 @@ def test_opens_asks_nobody_and_holds_its_layout(
     assert tab.beyond(address, address.replace("http", "ws")) == []
 
 
-@pytest.fixture
-def texts(listener: Any, hostile: list[str]) -> list[str]:
-    return [text.replace("{host}", listener.address) for text in hostile if runnable(text)]
-
-
-@pytest.fixture
-def hostile_project(tmp_path: Path, texts: list[str]) -> Iterator[tuple[Path, ChatServer, int]]:
-    """A project whose cases, replies and judge's justifications are hostile; one run is frozen."""
+def _echo(texts: list[str]) -> Callable[[dict[str, Any]], str]:
+    """Replies are what was asked; the judge justifies A with every text."""
     said = "\n".join(texts)
 
     def reply(body: dict[str, Any]) -> str:
@@ -67,11 +62,27 @@ def hostile_project(tmp_path: Path, texts: list[str]) -> Iterator[tuple[Path, Ch
             return json.dumps({"justification": said, "verdict": "A"})
         return body["messages"][-1]["content"]
 
-    with ChatServer(reply=reply) as server:
+    return reply
+
+
+@pytest.fixture(scope="module")
+def hostile_project(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> Iterator[tuple[Path, ChatServer, int]]:
+    """A project whose cases, replies and judge's justifications are hostile; one run is frozen."""
+    with ChatServer(reply=_echo(texts)) as server:
         cases = hostile_cases(texts)
-        folder = _duel(project(tmp_path, server, cases=cases))
+        folder = _duel(project(tmp_path_factory.mktemp("hostile"), server, cases=cases))
         _script(folder, "iterate.py", "--suite", "golden/mini", "--sample", "99", "--freeze")
         yield folder, server, len(cases)
+
+
+@pytest.fixture(scope="module")
+def one_hostile_case(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> Iterator[Path]:
+    """A project with one case that holds all texts: what an export can show at once."""
+    with ChatServer(reply=_echo(texts)) as server:
+        cases = hostile_cases(texts, each=len(texts))
+        yield _duel(project(tmp_path_factory.mktemp("one"), server, cases=cases))
 
 
 def test_compare_shows_hostile_drafts_and_justifications_as_texts(
@@ -83,9 +94,7 @@ def test_compare_shows_hostile_drafts_and_justifications_as_texts(
 ) -> None:
     folder, _, n = hostile_project
     sides = ("--a", "prompts/say.md", "--b", "prompts/loud.md", "--sample", str(n))
-    address = marimo_app(
-        ROOT / "notebooks" / "compare.py", "--suite", "golden/mini", *sides, cwd=folder
-    )
+    address = marimo_app(COMPARE, "--suite", "golden/mini", *sides, cwd=folder)
     tab = open_tab(height=3000)
     tab.page.goto(address)
     tab.page.get_by_role("button", name=re.compile(f"Compare {n} pairs")).click()
@@ -100,6 +109,7 @@ def test_compare_shows_hostile_drafts_and_justifications_as_texts(
         if index + 1 < n:
             following.click()
     _stayed_text(tab, address, listener, texts, shown)
+    assert tab.errors == []
 
 
 def test_label_shows_hostile_items_as_texts(
@@ -110,7 +120,7 @@ def test_label_shows_hostile_items_as_texts(
     listener: Any,
 ) -> None:
     folder, _, n = hostile_project
-    run = next((folder / "exports" / "runs").iterdir())
+    run = min((folder / "exports" / "runs").iterdir())  # the frozen one is the oldest
     arguments = ("--suite", "golden/mini", "--source", str(run), "--kind", "yes_no")
     who = ("--annotator", "someone", "--criterion", "says_word")
     address = marimo_app(ROOT / "notebooks" / "label.py", *arguments, *who, cwd=folder)
@@ -127,46 +137,25 @@ def test_label_shows_hostile_items_as_texts(
     labels = next((folder / "golden" / "mini" / "labels").glob("*.jsonl"))
     assert len(labels.read_text().splitlines()) == n - 1
     _stayed_text(tab, address.rstrip("/"), listener, texts, shown)
+    assert tab.errors == []
 
 
-def test_gate_and_history_show_hostile_words_as_texts(
-    hostile_project: tuple[Path, ChatServer, int],
-    marimo_app: Callable[..., str],
-    open_tab: Callable[..., Any],
-    listener: Any,
+def test_iterates_own_export_shows_the_case_it_was_asked_for_as_text(
+    one_hostile_case: Path, texts: list[str], exported: Callable[..., Any], listener: Any
 ) -> None:
-    folder, server, n = hostile_project
-    twice = ("--repeats", "2", "--run-live", "--page", "exports/gate.html")
-    _script(folder, "gate.py", "--suite", "golden/mini", *twice)
-    ledger = folder / "exports" / "eval_baseline.tsv"
-    rows = [line.split("\t") for line in ledger.read_text().splitlines()]
-    name = rows[0].index("metric")
-    rows[-1][name] = f"<img src={listener.address}/ledger.png onerror=window.__pwned=1>"
-    ledger.write_text("".join("\t".join(row) + "\n" for row in rows))
-    asked = server.requests
-    for notebook, arguments, wait in (
-        ("gate.py", ("--suite", "golden/mini", "--repeats", "2"), "May this go out?"),
-        ("history.py", (), "When did it move"),
-    ):
-        address = marimo_app(ROOT / "notebooks" / notebook, *arguments, cwd=folder)
-        tab = open_tab(height=3000)
-        tab.page.goto(address)
-        tab.page.get_by_text(wait).first.wait_for()
-        if notebook == "gate.py":
-            tab.page.get_by_role("button", name=re.compile("Replay|Show")).click()
-            tab.page.locator(".ek-verdict").first.wait_for()
-            tab.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-        tab.page.wait_for_timeout(2500)
-        assert tab.page.evaluate(BROKEN) == []
-        assert tab.pwned() == []
-        assert tab.errors == []
-    assert listener.asked == []
-    assert server.requests == asked
-    page = open_tab()
-    page.page.goto((folder / "exports" / "gate.html").as_uri())
-    assert page.page.locator(".case").count() == n
-    assert page.pwned() == []
-    assert page.errors == []
+    case = json.loads((one_hostile_case / "golden" / "mini" / "cases.jsonl").read_text())["id"]
+    arguments = ("--suite", "golden/mini", "--run", "--case", case)
+    tab = exported(ITERATE, *arguments, cwd=one_hostile_case, wait="text=rendered prompt")
+    _stayed_text(tab, tab.page.url, listener, texts, tab.shown())
+
+
+def test_compares_own_export_shows_the_first_pair_as_text(
+    one_hostile_case: Path, texts: list[str], exported: Callable[..., Any], listener: Any
+) -> None:
+    sides = ("--a", "prompts/say.md", "--b", "prompts/loud.md", "--run")
+    arguments = ("--suite", "golden/mini", *sides)
+    tab = exported(COMPARE, *arguments, cwd=one_hostile_case, wait=".ek-drafts")
+    _stayed_text(tab, tab.page.url, listener, texts, tab.shown())
 
 
 def _stayed_text(tab: Any, address: str, listener: Any, texts: list[str], shown: str) -> None:
@@ -174,7 +163,6 @@ def _stayed_text(tab: Any, address: str, listener: Any, texts: list[str], shown:
     assert tab.pwned() == []
     assert listener.asked == []
     assert tab.page.url.startswith(address)
-    assert tab.errors == []
 
 
 def _duel(folder: Path) -> Path:
