@@ -8,18 +8,23 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_project import hostile_cases, project
+from browser_project import (
+    as_a_file,
+    as_a_model,
+    as_an_id,
+    hostile_cases,
+    hostile_licence,
+    project,
+    toml,
+)
 from chat_server import ChatServer
 
-from evalkit.judges import load_judge
 from evalkit.report.safe import visible_controls
-from evalkit.validity.licence import AnchorPin, Evidence, Licence, Revocation, pin_judge
-from evalkit.validity.provenance import Provenance
+from evalkit.validity.licence import Revocation
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "gate.py"
@@ -35,21 +40,6 @@ criteria:
 {{ draft }}
 """
 PROMPT = "<svg onload=window.__pwned=1>"
-
-
-def as_an_id(text: str) -> bool:
-    """Ids of cases are printable; the other texts are names of criteria in the same window."""
-    return text.isprintable() and text == text.strip()
-
-
-def as_a_model(text: str) -> bool:
-    """A model's name holds no blanks and stands in an address."""
-    return as_an_id(text) and not re.search(r"\s", text)
-
-
-def as_a_file(text: str) -> bool:
-    """A folder's files bear no slash, no null byte and no more than 255 bytes; git quotes some."""
-    return as_an_id(text) and "/" not in text and text.isascii() and '"' not in text
 
 
 @pytest.fixture(scope="module")
@@ -181,36 +171,6 @@ def commit(folder: Path) -> None:
         subprocess.run(["git", *identity, *command], cwd=folder, check=True, env=quiet)
 
 
-def hostile_licence(
-    judge: Path, texts: Sequence[str], revoked: Revocation | None = None
-) -> Licence:
-    """A licence of this judge for this suite that says the texts wherever it may say anything."""
-    said = "\n".join(texts)
-    anchor = AnchorPin(
-        **dict.fromkeys(("name", "digest", "domain", "criterion", "people"), said),
-        path="",
-        provenance=Provenance.HUMAN,
-        categories=tuple(texts),
-        n=3,
-    )
-    evidence = Evidence(
-        **dict.fromkeys(("what", "state", "ruling", "diagnosis", "action"), said),
-        anchor=anchor,
-        figures={said: said},
-        grants=(),
-    )
-    return Licence(
-        judge=pin_judge(load_judge(judge)),
-        domain="words/en",
-        uses=tuple(texts),
-        evidence=(evidence,),
-        warnings=tuple(texts),
-        issued=date(2026, 1, 1),
-        expires=date(2126, 1, 1),
-        revoked=revoked,
-    )
-
-
 def suite_file(folder: Path, texts: Sequence[str], version: str, prompt: str = "say") -> None:
     """suite.toml: each text the name of a criterion; model and version as odd as they may be."""
     model = "".join(filter(as_a_model, texts))
@@ -229,11 +189,6 @@ def suite_file(folder: Path, texts: Sequence[str], version: str, prompt: str = "
         f"app_version = {toml(version)}\n\n[sampling]\nseed = 7\n{names}{judged}",
         encoding="utf-8",
     )
-
-
-def toml(text: str) -> str:
-    """A basic string of TOML."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def script(folder: Path, notebook: str, *arguments: str) -> None:

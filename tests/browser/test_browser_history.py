@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from browser_project import until
+from browser_project import hover, until
 
 from evalkit.report.safe import visible_controls
 from evalkit.runs.ledger import LedgerEntry, append_entries
@@ -70,23 +70,6 @@ def test_hostile_words_in_every_cell_of_a_ledger_stay_texts(
     assert tab.pwned() == []
     assert listener.asked == []
     assert tab.errors == []
-
-
-def hover(chart: Any) -> str:
-    """What the tooltips of a chart say; they are HTML."""
-    chart.scroll_into_view_if_needed()
-    said = chart.evaluate("""canvas => {
-      const box = canvas.getBoundingClientRect(), said = new Set();
-      for (let x = box.left; x < box.right; x += 4)
-        for (let y = box.top; y < box.bottom; y += 4) {
-          const at = {clientX: x, clientY: y, bubbles: true, view: window};
-          canvas.dispatchEvent(new PointerEvent('pointermove', at));
-          canvas.dispatchEvent(new MouseEvent('mousemove', at));
-          for (const tip of document.querySelectorAll('.vg-tooltip')) said.add(tip.textContent);
-        }
-      return [...said];
-    }""")
-    return "\n".join(said)
 
 
 def entries(texts: list[str]) -> list[LedgerEntry]:
