@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from evalkit.cases.criterion import Criterion
@@ -22,8 +24,12 @@ from evalkit.records import (
     Usage,
     Verdict,
 )
+from evalkit.runs.gate_result import CriterionResult, GateResult, Look
 from evalkit.runs.manifest import Manifest
 from evalkit.runs.run import Run
+from evalkit.stats.decision import Decision, Strictness
+from evalkit.validity.licence import AnchorPin, Evidence, JudgePin, Licence, Revocation
+from evalkit.validity.provenance import Provenance
 
 CRITERIA = ("contract", "grounded", "preference")
 STRATA = ("easy", "ambiguous", "no_answer", "adversarial")
@@ -197,6 +203,102 @@ def _hostile_row(case: Case, text: str, value: float) -> Row:
             "preference": Score(None, text or "empty", ScoreStatus.UNSCORED),
             f"named {text}"[:120]: Score(value, text or "empty"),
         },
-        verdicts={"preference": said},
+        verdicts={"preference": said, f"judge {text}"[:120]: said[:1]},
         by={"contract": text, "preference": text},
     )
+
+
+def told(field: str, strings: Sequence[str]) -> str:
+    """One field that holds every string, each after the field's name."""
+    return "\n".join(f"{field}: {text}" for text in strings)
+
+
+PINS = ("run_id", "created", "suite", "domain", "suite_digest", "thresholds_hash", "model")
+PINS += ("app_version", "git_sha", "origin", "stopped")
+RULED = ("sentence", "licence", "not_compared")
+LISTED = ("problems", "missing", "edited", "changes", "notes")
+LICENSED = ("name", "hash", "model")
+FOUND = ("what", "state", "ruling", "diagnosis")
+
+
+def hostile_pins(run: Run, strings: Sequence[str]) -> Run:
+    """The run with every string in every pin of its manifest."""
+    pins = {name: told(name, strings) for name in PINS}
+    names = {name: told(name, strings) for name in ("name", "hash")}
+    manifest = replace(
+        run.manifest,
+        **pins,
+        prompt={**names, "language": told("language", strings), "draft": True},
+        settings={told("setting", strings): told("value", strings)},
+        judges={told("judge", strings): {"hash": told("of", strings), "model": "srv/judge"}},
+        versions={told("part", strings): told("version", strings)},
+        by={**run.manifest.by, told("criterion", strings): told("by", strings)},
+        thresholds={told("rule", strings): {told("key", strings): told("floor", strings)}},
+        dirty=True,
+    )
+    return replace(run, manifest=manifest)
+
+
+def hostile_gate(run: Run, strings: Sequence[str]) -> GateResult:
+    """A verdict with every string in every sentence of it."""
+    rulings = {name: told(f"ruled {name}", strings) for name in RULED}
+    ids = {row.case_id: None for row in run.rows}
+    looks = [
+        Look(case, 0, f"criterion {text}", f"because {text}"[:240])
+        for case, text in zip(ids, strings, strict=True)
+    ]
+    return GateResult(
+        decision=Decision.FAIL,
+        strictness=Strictness.RELEASE,
+        sentence=told("verdict", strings),
+        manifest=run.manifest,
+        criteria=(
+            CriterionResult(
+                told("criterion ruled", strings), "FAIL", True, {"min": 0.9}, **rulings
+            ),
+        ),
+        n_rows=len(run.rows),
+        look_at=tuple(looks),
+        ref=told("ref", strings),
+        **{name: (told(name, strings),) for name in LISTED},
+    )
+
+
+def hostile_licences(strings: Sequence[str]) -> list[Licence]:
+    """A licence with every string in every field that is a text, and one that was revoked."""
+
+    def said(*names: str) -> dict[str, str]:
+        return {name: told(f"licence {name}", strings) for name in names}
+
+    evidence = Evidence(
+        **said(*FOUND, "action"),
+        anchor=AnchorPin(
+            name=told("licence anchor", strings),
+            **said("path", "digest", "domain", "criterion", "people"),
+            provenance=Provenance.SYNTHETIC,
+            categories=tuple(strings),
+            n=1,
+        ),
+        figures={text: text for text in strings},
+        grants=tuple(strings),
+    )
+    licence = Licence(
+        judge=JudgePin(**said(*LICENSED, "kind", "prompt", "header", "family")),
+        **said("domain"),
+        uses=(told("licence use", strings),),
+        evidence=(evidence,),
+        warnings=(told("licence warning", strings),),
+        issued=date(2026, 1, 1),
+        expires=date(2026, 7, 1),
+    )
+    reason = Revocation(at="2026-02-01", reason=told("licence revoked", strings))
+    return [licence, licence.model_copy(update={"revoked": reason})]
+
+
+def shown_of_pins() -> list[str]:
+    """The names after which `hostile_pins`, `_gate` and `_licences` put strings that are shown."""
+    found = [*PINS, "name", "hash", "setting", "value", "judge", "of", "part", "version"]
+    found += ["criterion", "by", "rule", "key", "floor", "verdict", "criterion ruled", *LISTED]
+    found += [f"ruled {name}" for name in RULED]
+    found += [f"licence {name}" for name in (*LICENSED, *FOUND, "anchor", "domain", "use")]
+    return [*found, "licence warning", "licence revoked"]

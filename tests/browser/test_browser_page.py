@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_runs import hostile_run, synthetic
+from page_runs import (
+    hostile_gate,
+    hostile_licences,
+    hostile_pins,
+    hostile_run,
+    shown_of_pins,
+    synthetic,
+)
 
 from evalkit.report.page import write_page
 from evalkit.report.safe import visible_controls
@@ -57,9 +64,36 @@ def test_hostile_texts_in_every_field_stay_texts(
     shown = set(tab.page.evaluate(VISIBLE_BLOCKS))
     missing = [text for text in texts if visible_controls(text) not in shown]
     assert missing == []
+    assert [t for t in texts if visible_controls(f"before {t}") not in shown] == []
     assert "&lt;b&gt;already escaped&lt;/b&gt;" in shown
     for text in G_CASES["G01"]["expected"]["value"]["absent_in_raw_html"]:
         assert text not in page.read_text("utf-8")
+
+
+def test_hostile_pins_rulings_and_licences_stay_texts(
+    tmp_path: Path, open_tab: Callable[..., Any], listener: Any, hostile: list[str]
+) -> None:
+    texts = [text.replace("{host}", listener.address) for text in hostile]
+    suite, run, baseline = hostile_run(texts)
+    run = hostile_pins(run, texts)
+    gate, licences = hostile_gate(run, texts), hostile_licences(texts)
+    given = {"suite": suite, "baseline": baseline, "gate": gate, "licences": licences}
+    page = write_page(tmp_path / "page.html", run, **given)
+    tab = open_tab(height=3000)
+    tab.page.goto(page.as_uri())
+    shown = tab.shown()
+    for name in shown_of_pins():
+        missing = [t for t in texts if visible_controls(f"{name}: {t}") not in shown]
+        assert (name, missing) == (name, [])
+    assert [t for t in texts if visible_controls(f"criterion {t}") not in shown] == []
+    assert [t for t in texts if visible_controls(f"because {t}"[:240]) not in shown] == []
+    assert [t for t in texts if visible_controls(f"judge {t}"[:120]) not in shown] == []
+    figures = tab.page.locator("figure img").evaluate_all("all => all.map(e => e.src)")
+    assert tab.made_of_text() == [f"IMG {src}" for src in figures]
+    assert tab.pwned() == []
+    assert listener.asked == []
+    assert tab.beyond() == []
+    assert tab.errors == []
 
 
 def test_nothing_on_the_page_is_a_link_out(
