@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from evalkit.counting import counted
 from evalkit.errors import EvalkitError, UsageError
 
 __all__ = ["main"]
@@ -81,9 +82,11 @@ def _store(arguments: argparse.Namespace) -> int:
             before = None
             if arguments.prune_days is not None:
                 before = time.time() - 86_400 * arguments.prune_days
-            print(f"{store.prune(before=before, run=arguments.prune_run)} replies dropped")
+            dropped = store.prune(before=before, run=arguments.prune_run)
+            print(f"{counted(dropped, 'reply')} dropped")
         size = store.size()
-    print(f"{size.replies} replies of {size.runs} runs, {size.bytes / 1e6:.1f} MB, {file}")
+    held = f"{counted(size.replies, 'reply')} of {counted(size.runs, 'run')}"
+    print(f"{held}, {size.bytes / 1e6:.1f} MB, {file}")
     return 0
 
 
@@ -96,7 +99,8 @@ def _record(arguments: argparse.Namespace) -> int:
     keys = [row.reply.key for row in rows if row.reply is not None]
     keys += [v.key for row in rows for vs in row.verdicts.values() for v in vs if v.key]
     with CallStore(arguments.out / "calls.sqlite") as store:
-        print(f"{export(store, keys, arguments.to)} replies written to {arguments.to.as_posix()}")
+        written = counted(export(store, keys, arguments.to), "reply")
+        print(f"{written} written to {arguments.to.as_posix()}")
     return 0
 
 

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from evalkit.counting import counted
 from evalkit.errors import EvalkitError
 from evalkit.models.endpoints import load_endpoints
 from evalkit.models.local import why_unavailable
@@ -88,7 +89,8 @@ def _store(out: Path) -> Checked:
             size = store.size()
     except EvalkitError as error:
         return Checked("wrong", "call store", str(error))
-    return Checked("ok", "call store", f"{size.replies} replies, {size.bytes / 1e6:.1f} MB, {file}")
+    held = f"{counted(size.replies, 'reply')}, {size.bytes / 1e6:.1f} MB, {file}"
+    return Checked("ok", "call store", held)
 
 
 def _program(name: str, without: str, package: str) -> Checked:

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalkit.counting import counted
+
 if TYPE_CHECKING:
     from evalkit.cases.suite import Suite
     from evalkit.models.client import Client
@@ -207,7 +209,7 @@ class EvalCase:
         broken = [(r, name, s.reason) for r, name, s in broken_rules(self.run) if r.reply]
         if lost or broken:
             n, total = len({r.repeat for r, _, _ in [*lost, *broken]}), len(self.rows)
-            head = f"{n} of {total} repeats of case {self.case.id} do not hold"
+            head = f"{n} of {counted(total, 'repeat')} of case {self.case.id} do not hold"
             pytest.fail(failure_text(head, [*broken, *lost], cases), pytrace=False)
 
 
@@ -303,7 +305,8 @@ class _Collected:
 
         append_scores(_out(self.config) / "eval_baseline.tsv", self.scores, self.config.rootpath)
         low = [s for s in self.scores if s["threshold"] is not None and s["score"] < s["threshold"]]
-        self.said.append(f"{len(self.scores)} scores recorded, {len(low)} below their threshold")
+        held = counted(len(self.scores), "score")
+        self.said.append(f"{held} recorded, {len(low)} below their threshold")
 
 
 def _collected(config: pytest.Config) -> _Collected:

@@ -51,7 +51,7 @@ def test_a_run_is_recorded_replayed_and_pruned(
     assert main(["record", str(run.folder), str(recording), "--out", str(tmp_path)]) == 0
     assert {r.reply.key for r in run if r.reply} == set(load_recordings(recording).replies)
     assert main(["store", "--out", str(tmp_path)]) == 0
-    assert "4 replies of 1 runs" in capsys.readouterr().out
+    assert "4 replies of 1 run" in capsys.readouterr().out
     assert main(["store", "--out", str(tmp_path), "--prune-run", run.manifest.run_id]) == 0
     with CallStore(tmp_path / "calls.sqlite") as store:
         assert store.size().replies == 0

@@ -12,13 +12,14 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "evalkit"
 
 # What each room may import, from the lowest room up. A room may always import itself.
-WORDS = {"errors", "records", "hashing", "appending"}
+WORDS = {"errors", "records", "hashing", "appending", "counting"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "counting": set(),
     "appending": set(),
     "hashing": {"errors"},
     "records": {"errors", "hashing"},
-    "stats": {"errors"},
+    "stats": {"errors", "counting"},
     "cases": WORDS | {"stats"},
     "rendering": set(),
     "prompts": WORDS | {"cases", "rendering"},

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evalkit.cases.problems import did_you_mean
+from evalkit.counting import counted
 from evalkit.errors import UsageError
 from evalkit.records import Case
 from evalkit.stats.strata import allocate
@@ -140,12 +141,13 @@ def _given(
             hint = did_you_mean(stratum, population)
             raise UsageError(f"there is no stratum {stratum!r} to draw from{hint}")
         if k < 0:
-            raise UsageError(f"{k} cases of stratum {stratum!r} cannot be drawn")
+            raise UsageError(f"{counted(k, 'case')} of stratum {stratum!r} cannot be drawn")
     sizes = {h: min(wanted.get(h, 0), size) for h, size in population.items()}
     if not any(sizes.values()):
         raise UsageError("a sample of 0 holds no case; ask for at least one")
     notes = [
-        f"stratum {h!r} has {population[h]} cases, {k} were asked for: all {population[h]} drawn"
+        f"stratum {h!r} has {counted(population[h], 'case')}, {k} were asked for: "
+        f"all {population[h]} drawn"
         for h, k in wanted.items()
         if k > population[h]
     ]
@@ -158,12 +160,13 @@ def _short(
     """Strata that could not give their share, and a total that could not be had."""
     total = sum(population.values())
     if n is not None and n > total:
-        return [f"{n} cases were asked for, there are {total}: all are drawn"]
+        return [f"{counted(n, 'case')} were asked for, there are {total}: all are drawn"]
     if n is None or n == total or allocation != "equal":
         return []
     share = -(-n // len(population))
     return [
-        f"stratum {h!r} has {size} cases, fewer than an equal share of {share}: all are drawn"
+        f"stratum {h!r} has {counted(size, 'case')}, fewer than an equal share of {share}: "
+        "all are drawn"
         for h, size in population.items()
         if 0 < size < share and sizes[h] == size
     ]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from evalkit.counting import counted
 from evalkit.errors import CaseError, UsageError
 
 __all__ = ["duplicate_ids", "parse_jsonl", "read_csv_rows", "read_jsonl", "read_text"]
@@ -109,7 +110,8 @@ def read_csv_rows(
                 continue
             if len(cells) != len(header):
                 raise error(
-                    f"{path}:{line}: has {len(cells)} cells where the header has {len(header)}; "
+                    f"{path}:{line}: has {counted(len(cells), 'cell')} where the header "
+                    f"has {len(header)}; "
                     "quote a cell that holds the delimiter"
                 )
             rows.append((line, {k: v or None for k, v in zip(header, cells, strict=True)}))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
 
+from evalkit.counting import counted
 from evalkit.hashing import short_hash
 from evalkit.judges.judge import BOTH_ORDERS, Ask, Judge, Pairing, PairVerdict, draft_of
 from evalkit.judges.pairwise import pair_verdict, settle
@@ -158,13 +159,13 @@ class LongerWins(TrivialJudge):
     def merit(self, case: Case, reply: Reply, repeat: int) -> tuple[float, str]:
         """Its length as a share of `full_chars`."""
         size = len(draft_of(reply))
-        return min(1.0, size / self.full_chars), f"{size} characters"
+        return min(1.0, size / self.full_chars), counted(size, "character")
 
     def prefers(self, case: Case, first: Reply, second: Reply, repeat: int) -> tuple[str, str]:
         """The longer, also beyond `full_chars`."""
         one, other = len(draft_of(first)), len(draft_of(second))
         label = "tie" if one == other else "first" if one > other else "second"
-        return label, f"{one} against {other} characters"
+        return label, f"{one} against {counted(other, 'character')}"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from evalkit.counting import counted
 from evalkit.errors import BudgetReached, ConfigError
 from evalkit.models.endpoints import Endpoint
 from evalkit.records import Request, Usage
@@ -41,7 +42,7 @@ class Estimate:
     method: str = METHOD
 
     def __str__(self) -> str:
-        calls = f"{self.new} new calls, {self.recorded} recorded"
+        calls = f"{counted(self.new, 'new call')}, {self.recorded} recorded"
         if not self.new:
             return f"{calls}; nothing to pay"
         if self.cost_usd is None:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from evalkit.counting import counted
 from evalkit.errors import ReplayMissing, StoreError
 from evalkit.models.plain import reply_from_plain, reply_to_plain
 from evalkit.models.store import CallStore
@@ -114,7 +115,7 @@ def export(store: CallStore, keys: Iterable[str], path: Path) -> int:
     if missing := [k for k in wanted if k not in replies]:
         shown = ", ".join(k[:12] for k in missing[:10])
         raise ReplayMissing(
-            f"{len(missing)} of {len(wanted)} replies are not in {store.path}: {shown}"
+            f"{store.path} lacks {len(missing)} of {counted(len(wanted), 'reply')}: {shown}"
             f"{' ...' if len(missing) > 10 else ''}. Run again, then export."
         )
     named = {

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evalkit.cases.suite import Suite
+from evalkit.counting import all_of, counted
 from evalkit.errors import AnchorError, CallFailed, EvalkitError, StoreError, UsageError
 from evalkit.judges import Judge, load_judge, trivial_judges
 from evalkit.models.prices import Estimate
@@ -70,10 +71,10 @@ class AdmissionPrice:
     def label(self) -> str:
         """`Score 61 items · 61 new calls · free · about 40 s`."""
         if not self.estimate.new:
-            return f"Show · all {self.estimate.recorded} verdicts recorded"
+            return f"Show · {all_of(self.estimate.recorded, 'verdict')} recorded"
         usd = self.estimate.cost_usd
         money = "price unknown" if usd is None else "free" if not usd else f"at most ${usd:.2f}"
-        parts = [f"Score {self.parts}", f"{self.estimate.new} new calls", money]
+        parts = [f"Score {self.parts}", f"{counted(self.estimate.new, 'new call')}", money]
         if self.seconds is not None:
             parts.append(f"about {max(1, round(self.seconds))} s")
         return " · ".join(parts)
@@ -99,9 +100,9 @@ class Admittance:
         if self.failed <= MOST_MISSING * self.calls:
             return ""
         return (
-            f"{self.failed} of {self.calls} calls got no reply: nothing was measured, and no "
-            "licence is written. See whether the judge's endpoint is up; the same command asks "
-            "only for what is missing."
+            f"{self.failed} of {counted(self.calls, 'call')} got no reply: nothing was measured, "
+            "and no licence is written. See whether the judge's endpoint is up; the same command "
+            "asks only for what is missing."
         )
 
 
@@ -267,7 +268,7 @@ def _plan(
         whole = len(chosen.truth)
         chosen = _drawn(chosen, sample, seed)
         if len(chosen.truth) < whole:
-            notes.append(f"{len(chosen.truth)} of the anchor's {whole} items are scored")
+            notes.append(f"{len(chosen.truth)} of the anchor's {counted(whole, 'item')} are scored")
     if chosen is not None and not chosen.provenance.may_grant:
         notes.append(
             f"the labels of {chosen.name} are {chosen.provenance.value}: they can show that a "

@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from evalkit.counting import counted
 from evalkit.errors import BaselineError
 from evalkit.hashing import canonical_json
 from evalkit.records import Reply
@@ -143,8 +144,8 @@ def parse_baseline(text: str, where: str) -> Run:
         )
     if len(rows) != due:
         raise BaselineError(
-            f"{where}: {len(rows)} rows instead of the {due} its manifest names: the file was cut. "
-            "Restore it from version control, or freeze again."
+            f"{where}: {counted(len(rows), 'row')} instead of the {due} its manifest names: the "
+            "file was cut. Restore it from version control, or freeze again."
         )
     if data.get("digest") != _digest(data, filter(None, lines)):
         raise BaselineError(
@@ -244,7 +245,10 @@ def _refusal(run: Run, allow_dirty: bool) -> str:
     if manifest.origin == "scripted":
         return "its replies came from a script, not from a model."
     if errors := run.errors:
-        return f"{errors} observations have no reply. Run again: only those are asked for."
+        return (
+            f"{counted(errors, 'observation')} {'has' if errors == 1 else 'have'} no reply. Run "
+            "again: only what is missing is asked for."
+        )
     if manifest.dirty and not allow_dirty:
         return (
             "files outside exports/ are changed and not committed, so the commit does not say what "

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evalkit.counting import all_of, counted
 from evalkit.judges import contest_requests
 from evalkit.judges.contest import Match, Matches
 from evalkit.models.client import Client
@@ -48,12 +49,13 @@ class DuelPrice:
         """What the button says."""
         if not self.new_calls:
             recorded = self.task.recorded + self.judge.recorded
-            return f"Show · {self.pairs} pairs · all {recorded} replies recorded"
+            return f"Show · {counted(self.pairs, 'pair')} · {all_of(recorded, 'reply')} recorded"
         most = "up to " if self.judge_unknown else ""
         money = "price unknown" if self.usd is None else f"at most ${self.usd:.2f}"
+        verdicts = counted(self.judge.new + self.judge_unknown, "verdict")
         parts = [
-            f"Compare {self.pairs} pairs",
-            f"{self.task.new} replies and {most}{self.judge.new + self.judge_unknown} verdicts",
+            f"Compare {counted(self.pairs, 'pair')}",
+            f"{counted(self.task.new, 'reply')} and {most}{verdicts}",
             "free" if self.usd == 0 else money,
         ]
         if self.seconds:

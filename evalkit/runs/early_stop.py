@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evalkit.counting import counted
 from evalkit.records import Case, Row
 from evalkit.runs.gate_criterion import worded
 from evalkit.runs.gate_result import CriterionResult
@@ -102,9 +103,10 @@ class EarlyStop:
         }
 
     def _said(self) -> str:
+        cases = counted(len(self.order), "case")
         if self.looked < len(self.order):
-            return f"stopped early: settled after {self.looked} of {len(self.order)} cases"
-        return f"looked at after each of {len(self.order)} cases; it never stopped early"
+            return f"stopped early: settled after {self.looked} of {cases}"
+        return f"looked at after each of {cases}; it never stopped early"
 
     def _look(self, rows: list[Row]) -> None:
         for name, gate in self.gates.items():
@@ -215,17 +217,16 @@ def _ruling(
         decision = Decision(settled["decision"])
         word = "a drop is shown" if decision is Decision.FAIL else "not worse by the margin or more"
         sentence = (
-            f"{word}, settled after {settled['after']} of {looks['planned']} cases (valid at any "
-            f"stop): {change_text(settled['change'])} up to there."
+            f"{word}, settled after {settled['after']} of {counted(looks['planned'], 'case')} "
+            f"(valid at any stop): {change_text(settled['change'])} up to there."
         )
         return replace(
             ruling, decision=decision, sentence=sentence, reasons=(*ruling.reasons, "stopped_early")
         )
     if not stopped or (ruling.rule == "counted" and ruling.decision is Decision.FAIL):
         return ruling
-    sentence = (
-        f"not decided: the run stopped after {looks['looked_at']} of {looks['planned']} cases."
-    )
+    seen = f"{looks['looked_at']} of {counted(looks['planned'], 'case')}"
+    sentence = f"not decided: the run stopped after {seen}."
     return replace(
         ruling,
         decision=Decision.UNDECIDED,

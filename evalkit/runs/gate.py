@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from evalkit.cases.suite import Suite
+from evalkit.counting import counted
 from evalkit.errors import UsageError
 from evalkit.judges.judge import Judge
 from evalkit.models.recordings import HANDWRITTEN
@@ -262,7 +263,7 @@ def _notes(
         floors = ", ".join(baseline.manifest.failed_floors)
         said.append(f"the baseline was a first freeze below these floors: {floors}")
     if (n := manifest.sampling.get("n", 0)) < len(suite.cases):
-        said.append(f"{n} of the suite's {len(suite.cases)} cases were run")
+        said.append(f"{n} of the suite's {counted(len(suite.cases), 'case')} ran")
     if stop := manifest.sampling.get("sequential"):
         said.append(str(stop.get("said", "")))
     unsettled = [r.name for r in results if not r.gate]

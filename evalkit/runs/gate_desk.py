@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evalkit.counting import counted
 from evalkit.errors import EvalkitError
 from evalkit.runs.gate_session import Gated, GateOptions, GateSession
 from evalkit.runs.job import Job
@@ -34,7 +35,7 @@ class GateDesk:
         """What the button says: the price of a live run, or what a replay will miss."""
         if self.session.options.run_live:
             return price.label
-        gaps = f" · {price.new_calls} calls are not recorded" if price.new_calls else ""
+        gaps = f" · {counted(price.new_calls, 'call')} not recorded" if price.new_calls else ""
         return f"Replay {price.cases} x {price.repeats} · nobody is asked{gaps}"
 
     def start(self) -> bool:

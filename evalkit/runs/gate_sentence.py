@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from evalkit.counting import counted
 from evalkit.runs.gate_result import NOT_COMPARED, CriterionResult, GateResult
 from evalkit.stats.decision import Decision, Strictness
 
@@ -44,8 +45,9 @@ def _undecided(result: GateResult) -> str:
 def _passed(result: GateResult) -> str:
     held = result.of(Decision.PASS.value)
     sampling = result.manifest.sampling
-    size = f"{sampling.get('n')} cases x {sampling.get('repeats')}"
-    lost = f"; {result.n_missing} of {result.n_rows} replies missing" if result.n_missing else ""
+    size = f"{counted(sampling.get('n'), 'case')} x {sampling.get('repeats')}"
+    replies = counted(result.n_rows, "reply")
+    lost = f"; {result.n_missing} of {replies} missing" if result.n_missing else ""
     return f"{_names(held)} {'holds' if len(held) == 1 else 'hold'} on {size}{lost}"
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from evalkit.counting import all_of, counted
 from evalkit.judges.judge import Pairing
 from evalkit.models.client import Client
 from evalkit.models.endpoints import Endpoints, load_endpoints
@@ -116,12 +117,12 @@ class Price:
     def label(self) -> str:
         """What the button says: `Run 24 x 3 · 41 new calls · at most $0.02 · about 40 s`."""
         if not self.new_calls:
-            return f"Show · all {self.task.recorded} replies recorded"
+            return f"Show · {all_of(self.task.recorded, 'reply')} recorded"
         judges = f" + up to {self.judge_calls} by judges" if self.judge_calls else ""
         money = "price unknown" if self.usd is None else f"at most ${self.usd:.2f}"
         parts = [
             f"Run {self.cases} x {self.repeats}",
-            f"{self.task.new} new calls{judges}",
+            f"{counted(self.task.new, 'new call')}{judges}",
             "free" if self.usd == 0 else money,
         ]
         if self.seconds is not None:

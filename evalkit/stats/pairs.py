@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from evalkit.counting import counted
 from evalkit.errors import StatsError
 from evalkit.stats.observations import Observations, ScoreRange, observe
 from evalkit.stats.repeats import variance_components
@@ -107,8 +108,9 @@ def pair_up(
     if any(only) and not allow_partial:
         name, ids = ("baseline", only[0]) if only[0] else ("candidate", only[1])
         raise StatsError(
-            f"{len(only[0]) + len(only[1])} cases are on one side only, for instance {ids[0]!r} "
-            f"in the {name}. Run the same cases, or compare what both have with allow_partial."
+            f"{counted(len(only[0]) + len(only[1]), 'case')} on one side only, for instance "
+            f"{ids[0]!r} in the {name}. Run the same cases, or compare what both have with "
+            "allow_partial."
         )
     ids = [k for k in sides[0] if k in sides[1]]
     seen = [

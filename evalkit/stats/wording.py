@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from evalkit.counting import all_of, counted
 from evalkit.stats.compare import Comparison
 from evalkit.stats.decision import Decision, Direction, Strictness
 from evalkit.stats.intervals import cases_to_prove
@@ -79,8 +80,8 @@ def rate_sentence(
         return f"not measured ({', '.join(rate.reasons) or rate.status}){missing_clause(rate)}"
     se = rate.extra.get("se")
     parts = [
-        f"{value_text(rate.estimate, span, se)} (n = {rate.n_cases} cases, {rate.n_runs} runs; "
-        f"{_interval_text(rate, span)})"
+        f"{value_text(rate.estimate, span, se)} (n = {counted(rate.n_cases, 'case')}, "
+        f"{counted(rate.n_runs, 'run')}; {_interval_text(rate, span)})"
     ]
     if rate.scope == "fixed_set":
         parts.append("run noise on these very cases only")
@@ -104,12 +105,12 @@ def comparison_sentence(
     """
     change = found.interval
     if change.status is Status.INSUFFICIENT_DATA:
-        return f"not distinguished: {change.n_cases} pairs cannot show a difference."
+        return f"not distinguished: {counted(change.n_cases, 'pair')} cannot show a difference."
     tail = missing_clause(change)
     if candidates > 1:
         tail += f"; best of {candidates}, selected on the same data"
     if test_reads > 1:
-        tail += f"; the test half was read {test_reads} times"
+        tail += f"; the test half was read {counted(test_reads, 'time')}"
     numbers = _change_with_interval(found, span)
     if found.direction is Direction.NOT_DISTINGUISHED:
         return f"not distinguished: {numbers}; {_mde_text(found.mde, found.power, span)}{tail}."
@@ -143,15 +144,17 @@ def broken_sentence(
         return f"not measured: {why}{missing_clause(found, span)}."
     if change:
         shown = change_text(found.estimate, span)
-        return f"not measured: {why}; {shown} (n = {found.n_cases} cases){missing_clause(found)}."
+        size = f"(n = {counted(found.n_cases, 'case')})"
+        return f"not measured: {why}; {shown} {size}{missing_clause(found)}."
     return f"not measured: {why}; {rate_sentence(found, span=span)}."
 
 
 def counted_sentence(failed: int, total: int, n_cases: int, n_missing: int) -> str:
     """A hard property: how many runs broke it."""
-    text = f"{failed} of {total} runs failed" if failed else f"all {total} runs passed"
+    runs = f"{failed} of {counted(total, 'run')} failed"
+    text = runs if failed else f"{all_of(total, 'run')} passed"
     missing = f"; {n_missing} observation{'s' * (n_missing != 1)} missing" if n_missing else ""
-    return f"{text} ({n_cases} cases; counted, one failing run fails){missing}."
+    return f"{text} ({counted(n_cases, 'case')}; counted, one failing run fails){missing}."
 
 
 def floor_sentence(
@@ -172,7 +175,9 @@ def floor_sentence(
     if finding == "refuted":
         return f"below {limit}: {shown}; upper bound {value_text(upper, span)}."
     need = (
-        f"; {cases_needed} passing cases are the fewest that can prove it" if cases_needed else ""
+        f"; {counted(cases_needed, 'passing case')} are the fewest that can prove it"
+        if cases_needed
+        else ""
     )
     side = "below" if rate.estimate < floor else "at or above"
     return f"neither proven nor refuted at {limit}: {shown}, {side} it{need}."
@@ -194,8 +199,8 @@ def relative_sentence(
     """The regression gate: at most the margin worse, worse by more, or too little to tell."""
     change, allowed = found.interval, change_text(margin, span, signed=False)
     numbers = (
-        f"{change_text(change.estimate, span)} (n = {change.n_cases} cases; one-sided lower bound "
-        f"{change_text(lower, span)}, margin {allowed})"
+        f"{change_text(change.estimate, span)} (n = {counted(change.n_cases, 'case')}; "
+        f"one-sided lower bound {change_text(lower, span)}, margin {allowed})"
     )
     tail = missing_clause(change)
     if "margin_not_judge_adjusted" in reasons:
@@ -236,10 +241,11 @@ def missing_clause(found: Interval, span: float = 1.0) -> str:
 
 def _change_with_interval(found: Comparison, span: float) -> str:
     change = found.interval
+    shown = f"{change_text(change.estimate, span)} (n = {counted(change.n_cases, 'case')}"
     if math.isnan(change.ci_low):
-        return f"{change_text(change.estimate, span)} (n = {change.n_cases} cases; no interval)"
+        return f"{shown}; no interval)"
     return (
-        f"{change_text(change.estimate, span)} (n = {change.n_cases} cases; "
+        f"{shown}; "
         f"{change.conf * 100:g} % interval {change_text(change.ci_low, span)} to "
         f"{change_text(change.ci_high, span)})"
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from evalkit.counting import counted
 from evalkit.errors import AnchorError
 from evalkit.judges.judge import Judge
 from evalkit.judges.trivial import TrivialJudge
@@ -184,7 +185,7 @@ def admit_judge(
     if domain and anchor.domain != domain:
         found.append(f"the anchor's domain is {anchor.domain}, the target's {domain}")
     if len(scores) < SMALL:
-        found.append(f"small anchor: {len(scores)} items")
+        found.append(f"small anchor: {counted(len(scores), 'item')}")
     line = Admitted(
         judge=judge.name,
         judge_hash=judge.hash,
@@ -314,7 +315,9 @@ def _yes_no(line: Admitted, bars: BinaryBars | None, seed: int) -> Admitted:
 def _with_size(ruled: Admission) -> str:
     if ruled.pairs_needed is None:
         return ruled.action
-    return f"{ruled.action} This estimate would be proven with {ruled.pairs_needed} items."
+    return (
+        f"{ruled.action} This estimate would be proven with {counted(ruled.pairs_needed, 'item')}."
+    )
 
 
 def _never_given(found: Agreement) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from evalkit.counting import counted
 from evalkit.errors import AnchorError
 from evalkit.hashing import sha256_hex
 from evalkit.records import Case
@@ -93,7 +94,7 @@ def accept(
     elif not anchor.provenance.may_grant:
         warnings.append(f"{anchor.provenance.value} anchor: can only take a licence away")
     if refused:
-        warnings.append(f"{len(refused)} items refused: the suite has shown them")
+        warnings.append(f"{counted(len(refused), 'item')} refused: the suite has shown them")
     if flag := short_is_never_right(left):
         warnings.append(flag)
     return Accepted(left, refused, tuple(warnings))

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from evalkit.counting import counted
 from evalkit.errors import AnchorError
 from evalkit.hashing import sha256_hex
 from evalkit.records import Case, Document, Reply
@@ -250,8 +251,8 @@ def short_is_never_right(anchor: Anchor) -> str | None:
     if not right or any(right):
         return None
     return (
-        f"{anchor.name}: among {len(right)} items the short answer is never the right one; "
-        "a judge that only prefers length would pass. Add short answers that are right."
+        f"{anchor.name}: among {counted(len(right), 'item')} the short answer is never the right "
+        "one; a judge that only prefers length would pass. Add short answers that are right."
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from evalkit.counting import counted
 from evalkit.errors import AnchorError
 from evalkit.stats.agreement import cohen_kappa, krippendorff_alpha, quadratic_weighted_kappa
 from evalkit.stats.result import Interval
@@ -70,7 +71,7 @@ def annotator_agreement(
     }
     words = (
         f"People agree at alpha {alpha.estimate:.2f} ({alpha.ci_low:.2f} to {alpha.ci_high:.2f}) "
-        f"on {len(shared)} items: no judge can be asked to agree with them better."
+        f"on {counted(len(shared), 'item')}: no judge can be asked to agree with them better."
         if alpha.defined
         else f"All {len(shared)} shared items have one and the same label: alpha is not defined."
     )

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from evalkit.counting import counted
 from evalkit.errors import AnchorError
 from evalkit.stats.binary import binary_agreement
 from evalkit.stats.correction import CorrectedRate, ppi_crossfit, rogan_gladen
@@ -97,7 +98,7 @@ def corrected_rate(
             return _refused(why.replace("_", " "), verdicts)
         return _result(found, "Rogan-Gladen", len(people), len(read))
     if len(both) < FEWEST or len(rest) < 2:
-        return _refused(f"{len(both)} labels; {FEWEST} are needed", verdicts)
+        return _refused(f"{counted(len(both), 'label')}; {FEWEST} are needed", verdicts)
     y, f = zip(*both.values(), strict=True)
     found = ppi_crossfit(y, f, rest, seed=seed, level=level)
     return _result(found, "PPI++", len(both), len(rest))
@@ -111,13 +112,14 @@ def _by_verdict(
     labelled = {f: [[y] for y, g in both.values() if g == f] for f in strata}
     if few := [f for f, given in labelled.items() if len(given) < FEWEST_PER_VERDICT]:
         word = "pass" if few[0] else "fail"
-        why = f"{len(labelled[few[0]])} labels of verdict {word}; {FEWEST_PER_VERDICT} are needed"
+        held = counted(len(labelled[few[0]]), "label")
+        why = f"{held} of verdict {word}; {FEWEST_PER_VERDICT} are needed"
         return _refused(why, verdicts)
     rate = stratified_mean(labelled, strata, method="wilson", conf=level)
     own = sum(read) / len(read)
     sentence = (
         f"{rate.estimate:.1%} ({rate.ci_low:.1%} to {rate.ci_high:.1%}) by weighting {len(both)} "
-        f"labels by the judge's {len(read)} verdicts; the judge alone says {own:.1%}."
+        f"labels by the judge's {counted(len(read), 'verdict')}; the judge alone says {own:.1%}."
     )
     return Corrected(rate, None, math.nan, own, "weighted by verdict", sentence)
 
@@ -159,7 +161,7 @@ def _result(found: CorrectedRate, method: str, n_labels: int, n_judged: int) -> 
     worth = ""
     if labels_only is not None:
         better = found.label_gain >= 1
-        gain = f"worth {found.label_gain:.1f} times the {n_labels} labels"
+        gain = f"worth {found.label_gain:.1f} times the {counted(n_labels, 'label')}"
         worth = f"; {gain}" if better else f"; use the labels alone, they are tighter ({gain})"
     return Corrected(
         rate=rate,
@@ -169,8 +171,8 @@ def _result(found: CorrectedRate, method: str, n_labels: int, n_judged: int) -> 
         method=method,
         sentence=(
             f"{rate.estimate:.1%} ({rate.ci_low:.1%} to {rate.ci_high:.1%}) by {method} from "
-            f"{n_labels} labels and {n_judged} verdicts; the judge alone says "
-            f"{found.uncorrected:.1%}{worth}."
+            f"{counted(n_labels, 'label')} and {counted(n_judged, 'verdict')}; the judge alone "
+            f"says {found.uncorrected:.1%}{worth}."
         ),
     )
 

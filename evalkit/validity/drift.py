@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from evalkit.counting import counted
 from evalkit.errors import AnchorError
 from evalkit.stats.admission import Drift, drift_check
 from evalkit.validity.anchors import Anchor, AnchorKind, draw_per_band
@@ -34,7 +35,7 @@ def drift_items(anchor: Anchor, n: int = FEWEST, *, seed: int = 7) -> Anchor:
         AnchorError: If the anchor has fewer than 30 items.
     """
     if len(anchor.truth) < FEWEST or n < FEWEST:
-        raise AnchorError(f"{anchor.where}: a drift check needs {FEWEST} items or more.")
+        raise AnchorError(f"{anchor.where}: a drift check needs {counted(FEWEST, 'item')} or more.")
     for per_band in range(1, len(anchor.truth) + 1):
         drawn = draw_per_band(anchor, per_band=per_band, seed=seed).anchor
         if len(drawn.items) >= n:
@@ -69,7 +70,7 @@ def check_drift(
     read = sum(a.judge is not None and b.judge is not None for a, b in both)
     if read < FEWEST:
         raise AnchorError(
-            f"{anchor.where}: {read} items scored twice; a drift check needs {FEWEST}."
+            f"{anchor.where}: {counted(read, 'item')} scored twice; a drift check needs {FEWEST}."
         )
     value = _values(anchor)
     found = drift_check(
@@ -80,7 +81,7 @@ def check_drift(
     )
     change = found.change
     words = (
-        f"on {read} items its mean error changed by {-change.estimate:+.2f} "
+        f"on {counted(read, 'item')} its mean error changed by {-change.estimate:+.2f} "
         f"({-change.ci_high:+.2f} to {-change.ci_low:+.2f})"
     )
     if found.revoked:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalkit.cases.problems import problems_of
 from evalkit.cases.tables import read_jsonl
+from evalkit.counting import counted
 from evalkit.errors import AnchorError, CaseError
 from evalkit.judges.judge import Ask, Judge, PairVerdict
 from evalkit.judges.trivial import LexicalOverlap
@@ -124,10 +125,11 @@ class Reconstructed:
         right, valid = sum(t == "right" for t in self.tiles.values()), self.swap.n_valid
         low = self.swap.swap_consistency.ci_low
         why = "; ".join(_in_words(reason) for reason in self.gate.reasons)
+        pairs, needed = counted(valid, "pair"), self.gate.needed
         least = "" if math.isnan(low) else f" (at least {low:.0%})"
         return (
-            f"{self.judge.name}: {self.state} - finds the strong text in {right} of {valid} pairs"
-            f"{f' (needs {self.gate.needed})' if self.gate.needed else ''}, the same one in both "
+            f"{self.judge.name}: {self.state} - finds the strong text in {right} of {pairs}"
+            f"{f' (needs {needed})' if needed else ''}, the same one in both "
             f"orders in {self.swap.consistent}{least}{f'; {why}' if why else ''}."
         )
 

@@ -102,7 +102,7 @@ def test_a_failure_prints_case_reply_and_finding_and_no_internals(project: Proje
     assert found.ret == 1
     found.stdout.fnmatch_lines(
         [
-            "1 of 1 repeats of case c003 do not hold",
+            "1 of 1 repeat of case c003 do not hold",
             "case c003 (hard), repeat 0: says_word",
             "  word: word3",
             "  reply: something else",

@@ -103,7 +103,7 @@ def test_what_the_suite_shows_its_models_is_taken_out_of_an_anchor(suite: Suite)
     found = asyncio.run(run_admission(suite, [judge], anchor, agrees))
     assert found.checked is not None
     assert [r.item_id for r in found.checked.refused] == [anchor.items[2].id]
-    assert "1 items refused: the suite has shown them" in found.lines[0].warnings
+    assert "1 item refused: the suite has shown them" in found.lines[0].warnings
 
 
 def test_pairs_that_people_ranked_are_an_anchor_for_a_pairwise_judge(suite: Suite) -> None:
