@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from evalkit.counting import counted
 from evalkit.judges.judge import Judge
 from evalkit.report.safe import esc, table_html, terminal_text
 from evalkit.report.tables import WIDTH, text_table
@@ -48,6 +49,7 @@ STYLE = """<style>
 .ek-action{font-size:1.1rem;line-height:1.5;padding:.7rem .9rem;border-left:4px solid #0072b2;
  background:#eef6fb;color:#14303f;margin:.6rem 0}
 .ek-admission .ek-table th,.ek-admission .ek-table td{overflow-wrap:normal;padding-right:.9rem}
+.ek-admission .ek-table td{white-space:pre}
 </style>"""
 
 _BRIEF = {
@@ -89,7 +91,7 @@ def checks_html(found: AdmissionRun) -> str:
     if found.checked.refused:
         rows = [[refusal.item_id, refusal.reason] for refusal in found.checked.refused]
         inner = table_html(["item", "why it is not used"], rows)
-        out = f"<details><summary>{len(rows)} items taken out</summary>{inner}</details>"
+        out = f"<details><summary>{counted(len(rows), 'item')} taken out</summary>{inner}</details>"
     return f'<ul class="ek-note">{notes}</ul>{out}' if notes or out else ""
 
 
@@ -203,7 +205,7 @@ def admission_text(
         ledger: The ledger's file, when something was appended.
     """
     found = result.found
-    out = [*_who(result.plan), f"{result.new} new calls of {result.calls}"]
+    out = [*_who(result.plan), f"{counted(result.new, 'new call')} of {result.calls}"]
     for note in result.plan.notes:
         out += _wrapped(note)
     if found.lines:
@@ -238,7 +240,7 @@ def _anchor_words(plan: AdmissionPlan) -> str:
         words.append(f"anchor {anchor.name} ({anchor.provenance.value}, {len(anchor.truth)})")
     if plan.known is not None:
         pin = plan.known.pin
-        words.append(f"{pin.n} known pairs ({pin.provenance.value})")
+        words.append(f"{counted(pin.n, 'known pair')} ({pin.provenance.value})")
     return " · ".join(words)
 
 
@@ -246,7 +248,7 @@ def _line_cells(
     lines: Sequence[Admitted], *, brief: bool = False
 ) -> tuple[list[str], list[list[str]]]:
     """Head and cells of the admission table; `brief` keeps what fits a terminal."""
-    left_out = {"diagnosis", "ruling"} if brief else set[str]()
+    left_out = {"diagnosis", "ruling"} if brief else {"diagnosis"}  # the sentence says it below
     rows = [{k: v for k, v in line.row.items() if k not in left_out} for line in lines]
     for line, row in zip(lines, rows, strict=True):
         if [other.judge for other in lines].count(line.judge) > 1:  # one judge file, several models

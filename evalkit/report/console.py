@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from evalkit.counting import counted
 from evalkit.report.safe import terminal_text
 from evalkit.report.tables import WIDTH, summary_text
 from evalkit.runs.comparison import RunComparison
@@ -38,9 +39,10 @@ def run_text(
     lines = [
         f"{manifest.suite} · {prompt.get('name')} {prompt.get('hash')}"
         f"{' (draft)' if prompt.get('draft') else ''} · {manifest.model} · "
-        f"{sampling.get('n')} of {sum(sampling.get('population', {}).values())} cases"
+        f"{sampling.get('n')} of {counted(sum(sampling.get('population', {}).values()), 'case')}"
         f" x {sampling.get('repeats')}",
-        f"{new} new calls, {calls.get('recorded', 0)} recorded" + (f" · {money}" if new else ""),
+        f"{counted(new, 'new call')}, {calls.get('recorded', 0)} recorded"
+        + (f" · {money}" if new else ""),
         "",
         summary_text(summary),
     ]
@@ -69,7 +71,9 @@ def _comparison_lines(comparison: RunComparison) -> list[str]:
         moved = [f"{c.case_id} {c.direction}" for c in comparison.cases[:12]]
         more = len(comparison.cases) - len(moved)
         tail = f" and {more} more" if more > 0 else ""
-        lines += _wrapped(f"{len(comparison.cases)} cases changed: {', '.join(moved)}{tail}")
+        lines += _wrapped(
+            f"{counted(len(comparison.cases), 'case')} changed: {', '.join(moved)}{tail}"
+        )
     else:
         lines.append("  no case changed")
     return lines

@@ -124,7 +124,10 @@ def flips_by_case(duel: Duel, standing: Standing, *, width: int = 0) -> alt.Char
         .mark_point(filled=True, size=110, opacity=1)
         .encode(
             x=alt.X(
-                "case:N", sort=order, title=None, axis=alt.Axis(labelAngle=-60, labelOverlap=True)
+                "case:N",
+                sort=order,
+                title=None,
+                axis=alt.Axis(labelAngle=-45, labelOverlap=True, labelLimit=120),
             ),
             y=alt.Y("outcome:N", sort=list(OUTCOMES), title=None, scale=_all_outcomes()),
             color=_scale("outcome:N", 1),
@@ -132,7 +135,7 @@ def flips_by_case(duel: Duel, standing: Standing, *, width: int = 0) -> alt.Char
             tooltip=["case:N", "outcome:N"],
         )
     )
-    drawn = width or min(560, max(240, 18 * len(frame)))
+    drawn = width or min(560, max(460, 18 * len(frame)))
     more = f", the first {MOST}" if len(standing.verdicts) > MOST else ""
     return _sized(chart, f"Flips by case{more}", drawn, 130)
 

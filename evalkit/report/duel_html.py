@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evalkit.counting import counted
 from evalkit.judges import PairVerdict
 from evalkit.judges.contest import Match
 from evalkit.judges.panel import Panel
@@ -67,7 +68,7 @@ def plan_line(plan: DuelPlan) -> str:
         *(f"<b>{'AB'[i]}</b>: {esc(side.name)}" for i, side in enumerate(plan.sides)),
         esc(plan.suite.name),
         esc(" / ".join(models)),
-        f"{len(plan.cases)} cases x {plan.repeats}",
+        f"{counted(len(plan.cases), 'case')} x {plan.repeats}",
         f"judge {judges}{how}",
     ]
     return f'<div class="ek-pins">{" · ".join(parts)}</div>'
@@ -183,7 +184,7 @@ def _drafts(duel: Duel, laid: Laid) -> str:
     return '<div class="ek-drafts">{}</div>'.format(
         "".join(
             f'<div><div class="ek-side">{esc(title)} <span class="ek-note">'
-            f"{len(text)} characters</span></div>{block}</div>"
+            f"{counted(len(text), 'character')}</span></div>{block}</div>"
             for title, text, block in zip(titles, laid.texts, shown, strict=True)
         )
     )

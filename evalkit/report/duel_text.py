@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from evalkit.counting import counted
 from evalkit.judges.panel import Panel
 from evalkit.report.safe import terminal_text
 from evalkit.report.tables import WIDTH, text_table
@@ -94,7 +95,7 @@ def headline(standing: Standing) -> str:
     ends = "no interval" if math.isnan(rate.ci_low) else ends
     return (
         f"{words[standing.direction]}. A wins {a}, B wins {b}, ties {tie}{tail}; A preferred "
-        f"{100 * rate.estimate:.0f} % (n = {n} cases, {ends})."
+        f"{100 * rate.estimate:.0f} % (n = {counted(n, 'case')}, {ends})."
     )
 
 
@@ -117,19 +118,20 @@ def trust_lines(standing: Standing) -> list[str]:
     elif swap.first_share.defined:
         lean = "no lean to a position is shown"
         p = swap.first_share.extra.get("p", math.nan)
+        chance = "< 0.001" if p < 0.001 else f"= {p:.2g}"
         if p < 0.05:
             place = "first" if swap.first_share.estimate > 0.5 else "second"
             lean = f"it leans to the {place} position"
         lines.append(
             f"{lean}: the draft shown first is named in {rate_text(swap.first_share)} of the "
-            f"verdicts that name one (p = {p:.2g}); inconsistent pairs leaning first "
+            f"verdicts that name one (p {chance}); inconsistent pairs leaning first "
             f"{swap.primacy}, second {swap.recency}"
         )
     if standing.invalid and standing.preference.bounds:
         low, high = standing.preference.bounds
         lines.append(
-            f"{standing.invalid} pairs without a readable verdict: A preferred lies between "
-            f"{100 * low:.0f} % and {100 * high:.0f} % whatever they are"
+            f"{counted(standing.invalid, 'pair')} without a readable verdict: A preferred lies "
+            f"between {100 * low:.0f} % and {100 * high:.0f} % whatever they are"
         )
     settled = [f"{n} {REASONS[r]}" for r, n in standing.reasons.items() if r in REASONS]
     if settled:
@@ -142,7 +144,7 @@ def length_line(standing: Standing) -> str:
     hits, n = standing.longer
     if not n:
         return "length: no pair with drafts of different length is decided"
-    text = f"the longer draft won {hits} of {n} decided pairs"
+    text = f"the longer draft won {hits} of {counted(n, 'decided pair')}"
     control = standing.length
     if "separated" in control.reasons:
         return f"{text}; length and preference cannot be told apart here"
@@ -160,7 +162,7 @@ def flips_line(standing: Standing, repeats: int = 1) -> str:
 def panel_lines(found: Panel) -> list[str]:
     """How far several judges agree; where they contradict each other nobody has won."""
     lines = [
-        f"{one} and {other} agree on {same} of {both} pairs"
+        f"{one} and {other} agree on {same} of {counted(both, 'pair')}"
         for (one, other), (same, both) in found.agreement.items()
     ]
     names = sorted({str(k[0]) for k in found.ambiguous if isinstance(k, tuple)})
@@ -194,8 +196,9 @@ def duel_text(
     how = "one order (exploratory)" if plan.how.one_order else "both orders"
     lines = [
         *(f"{'AB'[i]}: {side.name} · {side.model or 'files'}" for i, side in enumerate(plan.sides)),
-        f"{plan.suite.name} · {len(duel.keys)} pairs, {how} · {calls.get('new', 0)} new calls, "
-        f"{calls.get('recorded', 0)} recorded" + (f" · {money}" if calls.get("new") else ""),
+        f"{plan.suite.name} · {counted(len(duel.keys), 'pair')}, {how} · "
+        f"{counted(calls.get('new', 0), 'new call')}, {calls.get('recorded', 0)} recorded"
+        + (f" · {money}" if calls.get("new") else ""),
     ]
     lines += wrapped(plan.notes)
     lines += ["", text_table(HEAD, rows_of(found)), *wrapped([LEGEND])]

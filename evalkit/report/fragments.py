@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from evalkit.counting import counted
 from evalkit.errors import PromptError
 from evalkit.records import Case, Reply, Row, ScoreStatus
 from evalkit.report.safe import block_html, esc, marked_html, table_html
@@ -68,10 +69,10 @@ def pin_line(manifest: Manifest, *, observations: int = 0, edited: bool = False)
         f"{esc(prompt.get('name', ''))} <code>{esc(prompt.get('hash', ''))}</code>"
         + (" (edited)" if edited or prompt.get("draft") else ""),
         esc(manifest.model),
-        f"{sampling.get('n', 0)} of {population} cases x {sampling.get('repeats', 1)}",
+        f"{sampling.get('n', 0)} of {counted(population, 'case')} x {sampling.get('repeats', 1)}",
     ]
     if observations:
-        parts.append(f"{observations} observations")
+        parts.append(counted(observations, "observation"))
     commit = esc(manifest.git_sha[:7] or "no commit")
     dirty = ' <span class="ek-dirty">dirty</span>' if manifest.dirty else ""
     parts.append(f"@ {commit}{dirty}")
@@ -89,7 +90,7 @@ def draft_line(plan: Plan, baseline: Manifest | None, commit: str) -> str:
         if prompt
         else esc(plan.suite.task.entry),
         esc(plan.model),
-        f"{len(plan.sample)} of {len(plan.suite.cases)} cases x {plan.repeats}",
+        f"{len(plan.sample)} of {counted(len(plan.suite.cases), 'case')} x {plan.repeats}",
         f"baseline {esc(baseline.prompt.get('hash', ''))} @ {esc(baseline.git_sha[:7])}"
         if baseline
         else "no baseline yet",
@@ -103,7 +104,8 @@ def change_html(saved: str, edited: str) -> str:
     if saved == edited:
         return '<div class="ek-note">no change against the file</div>'
     added, removed = line_changes(saved, edited)
-    return f'<div class="ek-title">+{added} −{removed} lines</div>{unified_html(saved, edited)}'
+    title = f"+{added} −{counted(removed, 'line')}"
+    return f'<div class="ek-title">{title}</div>{unified_html(saved, edited)}'
 
 
 def note(text: str) -> str:
@@ -128,7 +130,8 @@ def shape_html(broken: Sequence[str], rules: int) -> str:
     """How many shape rules hold; each broken one is named."""
     if not rules:
         return '<div class="ek-note">no shape rules beside this prompt</div>'
-    head = f"shape: {rules - len(broken)} of {rules} rules hold"
+    held = counted(rules, "rule holds", "rules hold")
+    head = f"shape: {rules - len(broken)} of {held}"
     items = "".join(f"<li>✗ {esc(text)}</li>" for text in broken)
     return f'<div class="ek-note">{"✓" if not broken else "✗"} {head}</div><ul>{items}</ul>'
 
@@ -161,8 +164,8 @@ def verdict_html(summary: Summary, comparison: RunComparison | None) -> str:
             text += f'<br><span class="ek-note">{esc(change)}</span>'
         lines.append(f"<li>{text}</li>")
     head = (
-        f"{summary.n_cases} cases: a smoke look, not a decision. "
-        f"{summary.errors} without reply, {summary.system_errors} unusable replies "
+        f"{counted(summary.n_cases, 'case')}: a smoke look, not a decision. "
+        f"{summary.errors} without reply, {counted(summary.system_errors, 'unusable reply')} "
         f"({summary.cut_off} cut off)."
     )
     pins = ""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from evalkit.counting import counted
 from evalkit.errors import EvalkitError
 from evalkit.report.fragments import pin_line
 from evalkit.report.safe import esc, table_html, visible_controls
@@ -156,13 +157,13 @@ def exit_status(result: GateResult, promotion: Promotion, unwritten: Collection[
 def _pins(result: GateResult) -> str:
     manifest = result.manifest
     commit = manifest.git_sha[:7] or "no commit"
-    size = f"{manifest.sampling.get('n')} cases x {manifest.sampling.get('repeats')}"
+    size = f"{counted(manifest.sampling.get('n'), 'case')} x {manifest.sampling.get('repeats')}"
     parts = [
         f"{manifest.suite} @ {commit}{' (dirty)' if manifest.dirty else ''}",
         f"prompt {manifest.prompt.get('name')} {manifest.prompt.get('hash')}",
         manifest.model,
         size,
-        f"{manifest.calls.get('new', 0)} new calls",
+        counted(manifest.calls.get("new", 0), "new call"),
     ]
     return " · ".join(str(part) for part in parts)
 
@@ -209,7 +210,11 @@ def _verdict(c: CriterionResult) -> str:
     if not c.gate:
         return "shown only"
     needed = [r.cases_needed for r in c.rulings if r.cases_needed and r.decision.value == c.word]
-    return f"{c.word}: {needed[0]} cases needed" if needed and c.word == "UNDECIDED" else c.word
+    return (
+        f"{c.word}: {counted(needed[0], 'case')} needed"
+        if needed and c.word == "UNDECIDED"
+        else c.word
+    )
 
 
 def _wrapped(line: str, width: int = 96) -> str:

@@ -6,6 +6,7 @@ import math
 import textwrap
 
 from evalkit.cases.growth import StratumShare
+from evalkit.counting import counted
 from evalkit.report.safe import esc, table_html, terminal_text
 from evalkit.report.tables import WIDTH
 from evalkit.runs.label_desk import SKIP, UNDO, LabelProgress, LabelState
@@ -50,7 +51,7 @@ def head_html(task: LabelTask) -> str:
     parts = [
         f"<b>{esc(task.suite.name)}</b>",
         esc(about),
-        f"{len(task.items)} items, drawn {esc(task.plan.draw.value)}",
+        f"{counted(len(task.items), 'item')}, drawn {esc(_way(task))}",
         f"annotator {esc(task.choices.annotator)}",
         "blind: no source, no verdict",
     ]
@@ -155,6 +156,11 @@ def composition_html(shares: tuple[StratumShare, ...]) -> str:
     return table_html(["stratum", "cases", "share", "intended", "to add"], rows)
 
 
+def _way(task: LabelTask) -> str:
+    way = task.plan.draw.value
+    return "at random" if way == "random" else way.replace("_", " ")
+
+
 def label_text(task: LabelTask, state: LabelState, *, cockpit: str = "") -> str:
     """The state of labelling for a terminal, no line longer than 100 columns."""
     who, total = state.by_annotator, state.progress.total
@@ -162,7 +168,7 @@ def label_text(task: LabelTask, state: LabelState, *, cockpit: str = "") -> str:
         who = {task.choices.annotator: state.progress.done}
     lines = [
         f"{task.suite.name} · {task.choices.kind} · {task.criterion or 'pairs'} · "
-        f"{len(task.items)} items, drawn {task.plan.draw.value} of {task.plan.population}",
+        f"{counted(len(task.items), 'item')}, drawn {_way(task)} of {task.plan.population}",
         *(f"{name}: {done} of {total} labelled" for name, done in sorted(who.items())),
         *([] if who else ["nobody has labelled anything yet"]),
         state.agreed.sentence,

@@ -20,6 +20,7 @@ import jinja2
 from markupsafe import Markup
 
 from evalkit.cases.suite import Suite
+from evalkit.counting import counted
 from evalkit.errors import ConfigError, EvalkitError, LicenceError, PromptError, ReportError
 from evalkit.models.endpoints import Endpoint, load_endpoints
 from evalkit.models.prices import cost_of
@@ -250,7 +251,7 @@ def _what(manifest: Manifest) -> list[str]:
     return [
         f"prompt {prompt.get('hash') or 'none'}",
         manifest.model,
-        f"{sampling.get('n')} of {population} cases × {sampling.get('repeats')}",
+        f"{sampling.get('n')} of {counted(population, 'case')} × {sampling.get('repeats')}",
         f"commit {manifest.git_sha[:7] or 'none'}{' (dirty)' if manifest.dirty else ''}",
         manifest.created,
     ]
@@ -259,7 +260,7 @@ def _what(manifest: Manifest) -> list[str]:
 def _verdict(gate: GateResult | None, summary: Summary) -> dict[str, str]:
     if gate is None:
         sentence = (
-            f"{summary.n_cases} cases were looked at and no gate ruled on them: "
+            f"{counted(summary.n_cases, 'case was', 'cases were')} looked at and no gate ruled: "
             "the rates below are a look, not a decision."
         )
         return {"word": "Not a decision", "tone": "gap", "sentence": sentence}
@@ -285,12 +286,13 @@ def _warnings(manifest: Manifest) -> list[str]:
 
 
 def _numbers(summary: Summary) -> list[tuple[str, str]]:
+    unusable = "unusable reply" if summary.system_errors == 1 else "unusable replies"
     return [
-        (str(summary.n_cases), "cases"),
-        (str(summary.n_rows), "observations"),
+        (str(summary.n_cases), "case" if summary.n_cases == 1 else "cases"),
+        (str(summary.n_rows), "observation" if summary.n_rows == 1 else "observations"),
         (value_text(summary.pass_rate.estimate), "of cases pass every criterion that decides"),
         (str(summary.errors), "without reply"),
-        (str(summary.system_errors), f"unusable replies, {summary.cut_off} cut off"),
+        (str(summary.system_errors), f"{unusable}, {summary.cut_off} cut off"),
         (str(summary.warnings), "with a warning"),
     ]
 

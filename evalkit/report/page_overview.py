@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from evalkit.counting import counted
 from evalkit.report.page_cases import SYMBOLS, anchor_of
 from evalkit.report.tables import interval_text, value_text
 from evalkit.runs.comparison import RunComparison
@@ -214,7 +215,7 @@ def spent(run: Run) -> list[tuple[str, str]]:
         cost = entry.get("usd")
         what = f"{entry.get('model')}, {entry.get('purpose')}"
         price = "price unknown" if cost is None else _usd(float(cost))
-        lines.append((what, f"{entry.get('calls')} calls, {price}"))
+        lines.append((what, f"{counted(entry.get('calls'), 'call')}, {price}"))
     return lines
 
 

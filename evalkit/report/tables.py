@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evalkit.counting import counted
 from evalkit.records import Row
 from evalkit.report.safe import defang, terminal_text
 from evalkit.runs.run import Run
@@ -74,9 +75,10 @@ def summary_text(summary: Summary) -> str:
     head = ["criterion", "rate (95 % interval)", "floor", "beside"]
     table = text_table(head, criteria_rows(summary))
     notes = [
-        f"{summary.n_cases} cases, {summary.n_rows} observations",
+        f"{counted(summary.n_cases, 'case')}, {counted(summary.n_rows, 'observation')}",
         f"{summary.errors} without reply",
-        f"{summary.system_errors} unusable replies ({summary.cut_off} cut off): they score lowest",
+        f"{counted(summary.system_errors, 'unusable reply')} ({summary.cut_off} cut off): "
+        "scored lowest",
     ]
     if summary.warnings:
         notes.append(f"{summary.warnings} with a warning")
