@@ -114,6 +114,14 @@ def test_a_verdict_that_nobody_reads_keeps_its_status(
     assert (done.returncode, "the verdict was: " in error) == (status, True)
 
 
+def test_progress_that_nobody_reads_ends_no_run(project: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = start(project, stdout=writer, stderr=writer)
+    os.close(writer)
+    assert done.wait(timeout=120) == 0
+
+
 def test_help_and_a_wrong_flag_keep_their_status(project: Path) -> None:
     for flag, status in (("--help", 0), ("--nope", 2)):
         done = subprocess.run([*COMMAND, flag], cwd=project, capture_output=True, check=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from evalkit.records import Reply
 from evalkit.runs.execute import Progress
@@ -38,7 +38,8 @@ class _Lines(Progress):
         tenth = self.done * 10 // max(self.total, 1)
         if tenth > self.shown or self.done == self.total:
             self.shown = tenth
-            print(f"{self.what}: {self.text}", file=sys.stderr, flush=True)
+            with suppress(OSError):  # nobody reads: the work goes on
+                print(f"{self.what}: {self.text}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Nothing stays open."""

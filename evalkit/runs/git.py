@@ -67,7 +67,8 @@ def file_at(path: Path, ref: str) -> str | None:
     if top is None:
         return None
     relative = path.resolve().relative_to(Path(top.strip()).resolve()).as_posix()
-    return _git(Path(top.strip()), "show", "--end-of-options", f"{ref}:{relative}")
+    text = _git(Path(top.strip()), "show", "--end-of-options", f"{ref}:{relative}")
+    return None if text is None else text.removeprefix("\ufeff")
 
 
 def changed_files(folder: Path, ref: str) -> dict[str, tuple[int, int] | None]:
@@ -76,13 +77,14 @@ def changed_files(folder: Path, ref: str) -> dict[str, tuple[int, int] | None]:
     Files that git does not know yet stand with (0, 0).
     """
     found: dict[str, tuple[int, int] | None] = {}
-    for line in (_git(folder, "diff", "--numstat", "--relative", ref, "--", ".") or "").split("\n"):
-        cells = line.split("\t")
+    listed = ("--numstat", "--relative", "--no-renames", "-z")
+    for line in (_git(folder, "diff", *listed, ref, "--", ".") or "").split("\0"):
+        cells = line.split("\t", 2)
         if len(cells) == 3:
             number = cells[0].isdigit()
             found[cells[2]] = (int(cells[0]), int(cells[1])) if number else None
-    new = _git(folder, "ls-files", "--others", "--exclude-standard") or ""
-    return found | {name: (0, 0) for name in new.split("\n") if name}
+    new = _git(folder, "ls-files", "--others", "--exclude-standard", "-z") or ""
+    return found | {name: (0, 0) for name in new.split("\0") if name}
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -92,6 +92,30 @@ def test_tags_count_where_a_criterion_looks_at_them(world: World) -> None:
         world.git("checkout", "-q", "--", ".")
 
 
+def test_a_file_is_known_by_its_name_whatever_git_makes_of_it(world: World) -> None:
+    """Renamed over the one that is read, or with letters that git quotes."""
+    schema = SCHEMA.replace("s.json", "schéma.json")
+    world.suite(schema, cases=CASES)
+    (world.folder / "pages").mkdir()
+    (world.folder / "pages" / "one.md").write_text("A page.\n")
+    for name, kind in (("schéma.json", "object"), ("loose.json", "string")):
+        (world.folder / name).write_text(json.dumps({"type": kind, "title": "x" * 500}))
+    world.commit()
+    assert since(world).redefined == ()
+    (world.folder / "loose.json").rename(world.folder / "schéma.json")
+    assert len(since(world).redefined) == 1
+
+
+def test_a_byte_order_mark_at_the_ref_hides_no_case(world: World) -> None:
+    world.suite(FLOOR)
+    cases = world.folder / "cases.jsonl"
+    cases.write_text("\ufeff" + cases.read_text())
+    world.commit()
+    assert since(world).redefined == ()
+    world.edit('"word": "word0"}}', '"word": "w"}}', "cases.jsonl")
+    assert since(world).redefined == ("cases changed: c000",)
+
+
 def test_growth_and_what_decides_nothing_are_free(world: World) -> None:
     committed(world, FLOOR + SHOWN)
     more = [{**CASES[0], "id": "new"}]
