@@ -150,7 +150,7 @@ def verdict(gated, promotion, unwritten, written):
 def picture(gate, gated, params):
     mo.stop(not params.interactive)
     _old = gate.baseline.summary() if gate.baseline else None
-    _legend = "● now with its 95 % interval · ▏floor" + (" · ◇ baseline" if _old else "")
+    _legend = "● now with its 95 % interval · ┃ floor" + (" · ◇ baseline" if _old else "")
     mo.vstack([mo.md(f"**Criteria** · {_legend}"), charts.rates(gated.run.summary(), _old)])
     return
 

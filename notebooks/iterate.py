@@ -309,7 +309,7 @@ def picture(baseline, params, summary):
     mo.stop(not params.interactive)
     _old = baseline.summary() if baseline else None
     _head = ["criterion", "rate (95 % interval)", "floor", "beside"]
-    _legend = "● now with its 95 % interval · ▏floor" + (" · ◇ baseline" if baseline else "")
+    _legend = "● now with its 95 % interval · ┃ floor" + (" · ◇ baseline" if baseline else "")
     _table = fragments.table(_head, tables.criteria_rows(summary))
     _folded = html(fragments.folded("the same as a table", _table))
     mo.vstack([mo.md(f"**Criteria** · {_legend}"), charts.rates(summary, _old, width=430), _folded])
@@ -332,6 +332,8 @@ def cases_table(baseline, comparison, only, params, run):
         selection="single",
         initial_selection=[*frame.index[frame["id"] == params.case]],
         page_size=12,
+        wrapped_columns=["finding"],
+        column_widths={"id": 120, "stratum": 100, "now": 70, "was": 70, "change": 90},
         show_column_summaries=False,
         show_data_types=False,
         show_download=False,  # a spreadsheet would run what looks like a formula

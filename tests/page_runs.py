@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from evalkit.cases.criterion import Criterion
 from evalkit.cases.suite import Sampling, Suite, Task
@@ -213,8 +214,10 @@ def told(field: str, strings: Sequence[str]) -> str:
     return "\n".join(f"{field}: {text}" for text in strings)
 
 
-PINS = ("run_id", "created", "suite", "domain", "suite_digest", "thresholds_hash", "model")
-PINS += ("app_version", "git_sha", "origin", "stopped")
+PINS = (
+    *("run_id", "created", "suite", "domain", "suite_digest", "thresholds_hash", "model"),
+    *("app_version", "git_sha", "origin", "stopped"),
+)
 RULED = ("sentence", "licence", "not_compared")
 LISTED = ("problems", "missing", "edited", "changes", "notes")
 LICENSED = ("name", "hash", "model")
@@ -223,7 +226,7 @@ FOUND = ("what", "state", "ruling", "diagnosis")
 
 def hostile_pins(run: Run, strings: Sequence[str]) -> Run:
     """The run with every string in every pin of its manifest."""
-    pins = {name: told(name, strings) for name in PINS}
+    pins: dict[str, Any] = {name: told(name, strings) for name in PINS}
     names = {name: told(name, strings) for name in ("name", "hash")}
     manifest = replace(
         run.manifest,
@@ -241,12 +244,13 @@ def hostile_pins(run: Run, strings: Sequence[str]) -> Run:
 
 def hostile_gate(run: Run, strings: Sequence[str]) -> GateResult:
     """A verdict with every string in every sentence of it."""
-    rulings = {name: told(f"ruled {name}", strings) for name in RULED}
+    rulings: dict[str, Any] = {name: told(f"ruled {name}", strings) for name in RULED}
     ids = {row.case_id: None for row in run.rows}
     looks = [
         Look(case, 0, f"criterion {text}", f"because {text}"[:240])
         for case, text in zip(ids, strings, strict=True)
     ]
+    lists: dict[str, Any] = {name: (told(name, strings),) for name in LISTED}
     return GateResult(
         decision=Decision.FAIL,
         strictness=Strictness.RELEASE,
@@ -260,14 +264,14 @@ def hostile_gate(run: Run, strings: Sequence[str]) -> GateResult:
         n_rows=len(run.rows),
         look_at=tuple(looks),
         ref=told("ref", strings),
-        **{name: (told(name, strings),) for name in LISTED},
+        **lists,
     )
 
 
 def hostile_licences(strings: Sequence[str]) -> list[Licence]:
     """A licence with every string in every field that is a text, and one that was revoked."""
 
-    def said(*names: str) -> dict[str, str]:
+    def said(*names: str) -> dict[str, Any]:
         return {name: told(f"licence {name}", strings) for name in names}
 
     evidence = Evidence(

@@ -36,7 +36,8 @@ def rates(summary: Summary, baseline: Summary | None = None, *, width: int = 520
 
     frame = _rate_frame(summary, baseline)
     order = [row["label"] for row in frame]
-    y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(labelLimit=260, tickSize=0))
+    axis = alt.Axis(labelLimit=260, tickSize=0, labelPadding=9)  # room for a dot at 0
+    y = alt.Y("label:N", sort=order, title=None, axis=axis)
     x = alt.X(
         "estimate:Q",
         title="rate, 95 % interval",
@@ -51,13 +52,11 @@ def rates(summary: Summary, baseline: Summary | None = None, *, width: int = 520
         x=x, tooltip=["label:N", "estimate:Q", "ci_low:Q", "ci_high:Q", "n:Q"]
     )
     floors = base.mark_tick(thickness=3, size=16, color=COLOURS["floor"]).encode(x="floor:Q")
-    layers = [bars, dots, floors]
-    if baseline is not None:
-        layers.append(
-            base.mark_point(shape="diamond", size=80, color=COLOURS["baseline"]).encode(
-                x="baseline:Q"
-            )
-        )
+    layers = [bars, floors]
+    if baseline is not None:  # below the dot, and larger: where nothing moved, both are seen
+        diamond = base.mark_point(shape="diamond", size=170, color=COLOURS["baseline"])
+        layers.append(diamond.encode(x="baseline:Q"))
+    layers.append(dots)
     return _styled(
         alt.layer(*layers), width, 22 * len(frame) + 10, (str(row["label"]) for row in frame)
     )
@@ -157,7 +156,7 @@ def quiet(chart: Any) -> Any:
     return chart.properties(usermeta={"embedOptions": {"actions": False}})
 
 
-def svg(chart: alt.Chart) -> str:
+def svg(chart: alt.Chart | alt.LayerChart) -> str:
     """The chart as an SVG text, drawn without a browser and without the network."""
     import vl_convert
 

@@ -127,7 +127,7 @@ def flips_by_case(duel: Duel, standing: Standing, *, width: int = 0) -> alt.Char
                 "case:N",
                 sort=order,
                 title=None,
-                axis=alt.Axis(labelAngle=-45, labelOverlap=True, labelLimit=120),
+                axis=alt.Axis(labelAngle=-45, labelOverlap=len(frame) > 24, labelLimit=120),
             ),
             y=alt.Y("outcome:N", sort=list(OUTCOMES), title=None, scale=_all_outcomes()),
             color=_scale("outcome:N", 1),

@@ -62,11 +62,15 @@ def progress_html(shown: Shown, progress: LabelProgress) -> str:
     """How many are done, and at which pace."""
     share = 100 * shown.done / max(shown.total, 1)
     return (
-        '<div class="ek-label ek-wide">'
+        f'<div class="ek-label{_wide(shown)}">'
         f'<div class="ek-bar"><div style="width:{share:.1f}%"></div></div>'
         f'<div class="ek-far"><span>{shown.done} of {shown.total} done</span>'
         f"<span>{esc(progress.pace)}</span></div></div>"
     )
+
+
+def _wide(shown: Shown) -> str:
+    return " ek-wide" if len(shown.texts) == 2 else ""
 
 
 def item_html(task: LabelTask, shown: Shown) -> str:
@@ -94,7 +98,7 @@ def item_html(task: LabelTask, shown: Shown) -> str:
         f"<li><b>{esc(level)}</b> {esc(text)}</li>" for level, text in task.meanings.items()
     )
     legend = f"<details><summary>what the levels mean</summary><ul>{meanings}</ul></details>"
-    wide = " ek-wide" if len(shown.texts) == 2 else ""
+    wide = _wide(shown)
     body = asked + texts + context + (legend if meanings else "")
     return f'<div class="ek-label{wide}">{body}</div>'
 

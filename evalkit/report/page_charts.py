@@ -61,7 +61,7 @@ def _rates(summary: Summary, before: Summary | None, ruled: Sequence[Criterion])
         row
         for c in ruled
         for row in [
-            (c.name, c.rate, c.floor, c.before),
+            (c.name, c.rate, c.floor.partition(":")[0], c.before),
             *((f"· {name}", rate, "", was) for name, rate, was in c.strata),
         ]
     ]

@@ -148,7 +148,7 @@ def case_frame(
     keep = {"failed": lambda r: r["now"] != "pass", "changed": lambda r: r["id"] in order}
     records = [r for r in records if keep.get(only, lambda _: True)(r)]
     return pd.DataFrame(
-        records, columns=["id", "stratum", "now", "was", "change", "failed", "finding"]
+        records, columns=["id", "stratum", "now", "was", "change", "finding", "failed"]
     )
 
 

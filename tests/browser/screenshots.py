@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ def main(wanted: list[str]) -> int:
 
 
 @contextlib.contextmanager
-def notebook(page: Any, name: str, *arguments: str) -> Iterator[None]:
+def notebook(page: Any, name: str, *arguments: str) -> Generator[None]:
     """A notebook under `marimo run`, opened in the page, ended with the block."""
     port = random.SystemRandom().randrange(20_000, 32_000)
     command = [sys.executable, "-m", "marimo", "--quiet", "run", "--headless", "--no-token"]
@@ -89,7 +89,7 @@ def notebook(page: Any, name: str, *arguments: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def iterate(page: Any) -> Iterator[None]:
+def iterate(page: Any) -> Generator[None]:
     """An edited prompt beside its change, a run, and its criteria against the baseline."""
     with notebook(page, "iterate", *SUITE, "--baseline", DEMO):
         _press(page)
@@ -105,7 +105,7 @@ def iterate(page: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def compare(page: Any) -> Iterator[None]:
+def compare(page: Any) -> Generator[None]:
     """Two prompts, the judge in both orders, one pair to read."""
     sides = ("--a", "prompts/answer.md", "--b", "prompts/answer-weak.md", "--sample", "12")
     with notebook(page, "compare", *SUITE, *sides):
@@ -115,7 +115,7 @@ def compare(page: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def admit(page: Any) -> Iterator[None]:
+def admit(page: Any) -> Generator[None]:
     """A judge beside the trivial ones on an anchor; the ledger of the project is left alone."""
     with (
         tempfile.TemporaryDirectory() as out,
@@ -127,7 +127,7 @@ def admit(page: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def label(page: Any) -> Iterator[None]:
+def label(page: Any) -> Generator[None]:
     """One item, blind, with its keys."""
     source = ("--source", DEMO, "--kind", "yes_no", "--criterion", "faithfulness")
     with notebook(page, "label", *SUITE, *source, "--annotator", "ann"):
@@ -136,7 +136,7 @@ def label(page: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def gate(page: Any) -> Iterator[None]:
+def gate(page: Any) -> Generator[None]:
     """The verdict of the recorded sample against the baseline."""
     sample = ("--sample", "24", "--repeats", "1", "--baseline", DEMO)
     with notebook(page, "gate", *SUITE, *sample):
@@ -146,7 +146,7 @@ def gate(page: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def history(page: Any) -> Iterator[None]:
+def history(page: Any) -> Generator[None]:
     """A ledger of three small live gates: a prompt that changed, and one that did not."""
     with tempfile.TemporaryDirectory() as out:
         for prompt, seed in (("answer", "7"), ("answer-weak", "7"), ("answer-weak", "8")):
@@ -157,7 +157,7 @@ def history(page: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def page(page: Any) -> Iterator[None]:
+def page(page: Any) -> Generator[None]:
     """The reviewer page of the recorded sample."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "page.html"

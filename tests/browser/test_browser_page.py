@@ -77,7 +77,12 @@ def test_hostile_pins_rulings_and_licences_stay_texts(
     suite, run, baseline = hostile_run(texts)
     run = hostile_pins(run, texts)
     gate, licences = hostile_gate(run, texts), hostile_licences(texts)
-    given = {"suite": suite, "baseline": baseline, "gate": gate, "licences": licences}
+    given: dict[str, Any] = {
+        "suite": suite,
+        "baseline": baseline,
+        "gate": gate,
+        "licences": licences,
+    }
     page = write_page(tmp_path / "page.html", run, **given)
     tab = open_tab(height=3000)
     tab.page.goto(page.as_uri())
