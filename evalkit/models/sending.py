@@ -16,6 +16,7 @@ import aiohttp
 import httpx
 import stamina
 
+from evalkit.counting import counted
 from evalkit.errors import CallFailed, CallImpossible, ConfigError
 from evalkit.models.endpoints import Endpoint, Endpoints, chat_url, shown_url
 from evalkit.models.faults import CallFault, FaultKind, fault_of_status
@@ -141,7 +142,7 @@ class Line:
             return CallImpossible(f"{name}: {message}. No retry can help.")
         if fault.kind is FaultKind.UNREACHABLE and not self.place.answered:
             return CallImpossible(
-                f"{name}: {url} cannot be reached after {tried} attempts ({message}). "
+                f"{name}: {url} cannot be reached after {counted(tried, 'attempt')} ({message}). "
                 "Is the server running, and base_url right?"
             )
         if (wait := fault.wait_s or 0.0) > endpoint.max_wait_s:
