@@ -151,6 +151,8 @@ class _WorkerClient(Client):
 class _Driver:
     """The driver's call store as a worker sees it; what was looked up is kept for the shard."""
 
+    turns = None  # `look` waits while another worker asks
+
     def __init__(self, comms: Iterable[Comm], lane: int) -> None:
         self.known: dict[str, Reply] = {}
         asking, bringing = (_Line(comm, lane) for comm in comms)

@@ -147,7 +147,7 @@ def test_a_killed_worker_loses_no_reply_and_no_call_is_repeated(
                 time.sleep(0.01)
             os.kill(next(iter(cluster.workers.values())).process.pid, signal.SIGKILL)
 
-        killer = threading.Thread(target=kill)
+        killer = threading.Thread(target=kill, daemon=True)  # a failed run must not hold pytest
         killer.start()
         whole = run(folder, endpoints, tmp_path, DaskEngine(cluster.scheduler_address, shard=40))
         killer.join()
