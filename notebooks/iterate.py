@@ -11,14 +11,15 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from evalkit import params as flags
+
+    if not mo.running_in_notebook():
+        flags.begin_script(__name__)
+
     from evalkit.report import charts, console, fragments, tables
     from evalkit.report.progress import console_progress
     from evalkit.runs.cockpit import Choices, Cockpit, chosen_case
     from evalkit.runs.comparison import compare_runs
     from evalkit.runs.run import list_runs, load_run
-
-    if not mo.running_in_notebook():
-        sys.excepthook = flags.script_excepthook
 
 
 @app.function(hide_code=True)
@@ -413,6 +414,7 @@ def report(comparison, frozen_to, page_written, params, run, summary):
         _cockpit = f"marimo edit notebooks/iterate.py -- --suite {params.suite}"
         print(console.run_text(run, summary, comparison, frozen=frozen_to, cockpit=_cockpit))
         print(f"page: {page_written}" if page_written else "", end="\n" if page_written else "")
+        flags.tell(0)
     return
 
 
