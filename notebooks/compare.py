@@ -463,7 +463,8 @@ def report(duel, found, params, rows_file, together):
 def end(duel, reported):
     if reported:
         flags.tell(exit_status(duel))
-        sys.exit(exit_status(duel)) if exit_status(duel) else None
+        if exit_status(duel):
+            sys.exit(exit_status(duel))
     return
 
 
