@@ -66,39 +66,6 @@ def test_compare_page_through_and_vote_without_knowing_the_sides(
     assert tab.beyond("http://127.0.0.1", "ws://127.0.0.1") == []
 
 
-def test_hostile_drafts_and_verdicts_stay_texts(
-    tmp_path: Path,
-    marimo_app: Callable[..., str],
-    open_tab: Callable[..., Any],
-    listener: Any,
-    hostile: list[str],
-) -> None:
-    texts = [t.replace("{host}", listener.address) for t in hostile if t.isprintable()]
-    evil = "\n".join(texts)
-
-    def reply(body: dict[str, Any]) -> str:
-        text = loud_wins(body)
-        if body["model"] != "judge":
-            return f"{text}\n{evil}"
-        return json.dumps({**json.loads(text), "justification": evil[:4000]})
-
-    with ChatServer(reply=reply) as server:
-        folder = project(tmp_path, server)
-        tab = open_tab(height=3000)
-        page = tab.page
-        page.goto(marimo_app(NOTEBOOK, *SIDES, cwd=folder))
-        page.get_by_role("button", name="Compare 6 pairs").click()
-        page.get_by_text("pair 1 of 6").wait_for()
-        for n in range(2, 7):
-            page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-            page.keyboard.press("ArrowRight")
-            page.get_by_text(f"pair {n} of 6").wait_for()
-        page.wait_for_timeout(500)
-        assert tab.pwned() == []
-    assert listener.asked == []
-    assert tab.beyond("http://127.0.0.1", "ws://127.0.0.1") == []
-
-
 def test_a_missing_side_is_one_sentence_and_the_page_stays_usable(
     tmp_path: Path, marimo_app: Callable[..., str], open_tab: Callable[..., Any]
 ) -> None:

@@ -28,11 +28,9 @@ BLOCKS = "[...document.querySelectorAll('pre, .ek-draft')].map(e => e.textConten
 BROKEN = "[...document.querySelectorAll('.marimo-error')].map(e => e.textContent)"
 
 
-@pytest.mark.parametrize("width", [1280, 1920])
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_opens_asks_nobody_and_holds_its_layout(
     notebook: Path,
-    width: int,
     tmp_path: Path,
     marimo_app: Callable[..., str],
     open_tab: Callable[..., Any],
@@ -41,16 +39,20 @@ def test_opens_asks_nobody_and_holds_its_layout(
         folder = _duel(project(tmp_path, server, cases=8))
         arguments = [] if notebook.stem == "history" else ["--suite", "golden/mini"]
         address = marimo_app(notebook, *arguments, cwd=folder)
-        tab = open_tab(width=width, height=1400)
-        tab.page.goto(address)
-        tab.page.locator("h1, form, .ek-pins, button").first.wait_for()
-        tab.page.wait_for_load_state("networkidle")
-        tab.page.wait_for_timeout(2500)
-        assert tab.page.evaluate(BROKEN) == []
-        assert tab.page.evaluate(WIDER) == []
+        tabs = [open_tab(width=width, height=1400) for width in (1280, 1920)]
+        for tab in tabs:
+            tab.page.goto(address)
+        for tab in tabs:
+            tab.page.locator("h1, form, .ek-pins, button").first.wait_for()
+            tab.page.wait_for_load_state("networkidle")
+        tabs[-1].page.wait_for_timeout(2500)
+        for tab in tabs:
+            assert tab.page.evaluate(BROKEN) == []
+            assert tab.page.evaluate(WIDER) == []
         assert server.requests == 0, "a model was asked although nobody pressed a button"
-    assert tab.errors == []
-    assert tab.beyond(address, address.replace("http", "ws")) == []
+    for tab in tabs:
+        assert tab.errors == []
+        assert tab.beyond(address, address.replace("http", "ws")) == []
 
 
 def _echo(texts: list[str]) -> Callable[[dict[str, Any]], str]:
