@@ -272,7 +272,7 @@ def _plan(
     if chosen is not None and not chosen.provenance.may_grant:
         notes.append(
             f"the labels of {chosen.name} are {chosen.provenance.value}: they can show that a "
-            "judge is unfit, and can never licence one"
+            "judge is unfit, but cannot give it a licence"
         )
     sent = tuple(admission_requests(suite, judges, chosen, known))
     return AdmissionPlan(suite, tuple(judges), chosen, known, sent, seed, tuple(notes))

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
+from evalkit.counting import counted
 from evalkit.errors import EvalkitError
 from evalkit.models.client import Client
 from evalkit.records import Reply, Row
@@ -47,7 +48,8 @@ class Progress:
     @property
     def text(self) -> str:
         """One line: `15 of 24 · 2 cut off · 0 errors`."""
-        return f"{self.done} of {self.total} · {self.cut_off} cut off · {self.errors} errors"
+        said = f"{self.done} of {self.total} · {self.cut_off} cut off"
+        return f"{said} · {counted(self.errors, 'error')}"
 
     def count(self, row: Row) -> None:
         """Take one finished row into account."""

@@ -11,7 +11,7 @@ from evalkit.runs.manifest import Manifest
 from evalkit.stats.observations import Observation
 
 if TYPE_CHECKING:
-    from evalkit.runs.counted import CountedRow, CountedScore
+    from evalkit.runs.skimmed import SkimmedRow, SkimmedScore
 
 __all__ = [
     "CriterionScores",
@@ -82,7 +82,7 @@ class CriterionScores:
 
 
 def criterion_scores(
-    rows: Iterable[Row | CountedRow], manifest: Manifest, *, not_judged: Missing = "lowest"
+    rows: Iterable[Row | SkimmedRow], manifest: Manifest, *, not_judged: Missing = "lowest"
 ) -> dict[str, CriterionScores]:
     """Every criterion's scores, in one pass over the rows.
 
@@ -132,8 +132,8 @@ def value_in_unit(
 
 
 def _in_unit(
-    score: Score | CountedScore,
-    row: Row | CountedRow,
+    score: Score | SkimmedScore,
+    row: Row | SkimmedRow,
     score_range: tuple[float, float],
     rule: Mapping[str, Any],
 ) -> tuple[float | None, str]:

@@ -100,7 +100,7 @@ def _summarised(run: Run) -> Summary:
     strata: dict[str, str] = {}
 
     def passing() -> Any:
-        for row in run.counted():
+        for row in run.skim():
             counts["rows"] += 1
             counts["errors"] += row.status is RowStatus.MISSING
             counts["system"] += row.status is RowStatus.SYSTEM_ERROR
@@ -114,7 +114,7 @@ def _summarised(run: Run) -> Summary:
     judges = {judge["hash"] for judge in manifest.judges.values()}
     layers = {name: 2 if manifest.by.get(name) in judges else 1 for name in scores}
     if any(s.counts.get(ScoreStatus.NOT_JUDGED.value) for s in scores.values()):
-        judged = criterion_scores(run.counted(), manifest, not_judged="left_out")
+        judged = criterion_scores(run.skim(), manifest, not_judged="left_out")
     else:
         judged = {}
     weights = traffic_weights(manifest.sampling)

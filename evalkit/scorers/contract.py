@@ -81,7 +81,7 @@ class SourcesExist:
                 f"case {case.id!r} has no context, so 'sources_exist' knows no page. "
                 "Give the criterion a 'collection', or a 'where' that leaves this case out."
             )
-        return _all_in(cited, pages, reply, "no page of the collection")
+        return _all_in(cited, pages, reply, "not in the collection")
 
 
 @dataclass(frozen=True, kw_only=True)

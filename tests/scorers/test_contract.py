@@ -122,9 +122,9 @@ def test_sources_must_be_pages_of_the_context_or_of_the_collection() -> None:
     assert exist(CASE, cite()) == Score(1.0, "no source named")
     reply = cite("reset", "lost", "lost")
     score = exist(CASE, reply)
-    assert (score.value, score.reason) == (0.0, "1 of 2 sources no page of the collection: 'lost'")
+    assert (score.value, score.reason) == (0.0, "1 of 2 sources not in the collection: 'lost'")
     (finding,) = score.findings
-    assert finding.message == "'lost' is no page of the collection"
+    assert finding.message == "'lost' is not in the collection"
     assert reply.text[finding.start : finding.end] == "lost"
     assert SourcesExist(collection=("lost",))(CASE, cite("lost")).value == 1.0
     assert SourcesExist(collection=("lost",))(CASE, cite("reset")).value == 0.0

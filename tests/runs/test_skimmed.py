@@ -10,7 +10,7 @@ from page_runs import synthetic
 
 from evalkit.errors import BaselineError
 from evalkit.records import Finish, Reply, Row, RowStatus, Score, ScoreStatus
-from evalkit.runs.counted import counted_rows
+from evalkit.runs.skimmed import skimmed_rows
 from evalkit.runs.rows import row_to_json
 from evalkit.runs.run import Run
 
@@ -51,7 +51,7 @@ def test_every_counted_field_is_the_row_s(tmp_path: Path) -> None:
     _, run, _ = synthetic(10, words=10)
     rows = every_status(run)
     on_disk(rows, run, tmp_path)
-    for whole, counted in zip(rows, counted_rows(tmp_path / "rows.jsonl"), strict=True):
+    for whole, counted in zip(rows, skimmed_rows(tmp_path / "rows.jsonl"), strict=True):
         for name in ("case_id", "stratum", "repeat", "status", "cluster"):
             assert getattr(counted, name) == getattr(whole, name)
         assert counted.scores.keys() == whole.scores.keys()
@@ -85,4 +85,4 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_bytes(f"{good}{line}\n".encode(errors="surrogateescape"))
     with pytest.raises(BaselineError, match=r"rows\.jsonl:2: this line is not a row"):
-        list(counted_rows(file))
+        list(skimmed_rows(file))

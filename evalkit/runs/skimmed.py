@@ -12,10 +12,10 @@ from msgspec.json import Decoder
 from evalkit.records import Finish, Reply, RowStatus, ScoreStatus
 from evalkit.runs.rows import damaged_row
 
-__all__ = ["CountedRow", "CountedScore", "counted_rows"]
+__all__ = ["SkimmedRow", "SkimmedScore", "skimmed_rows"]
 
 
-class CountedScore(Struct):
+class SkimmedScore(Struct):
     """What counts of a `Score`."""
 
     status: ScoreStatus
@@ -23,14 +23,14 @@ class CountedScore(Struct):
     details: dict[str, Any] = {}
 
 
-class CountedRow(Struct):
+class SkimmedRow(Struct):
     """What counts of a `Row`."""
 
     case_id: str
     stratum: str
     repeat: int
     status: RowStatus
-    scores: dict[str, CountedScore] = field(name="criteria", default_factory=dict)
+    scores: dict[str, SkimmedScore] = field(name="criteria", default_factory=dict)
     cluster: str | None = None
     finish: Finish | None = None
     warnings: tuple[str, ...] = ()
@@ -43,13 +43,13 @@ class CountedRow(Struct):
         return Reply("", finish=self.finish, warnings=self.warnings)
 
 
-def counted_rows(path: Path) -> Iterator[CountedRow]:
+def skimmed_rows(path: Path) -> Iterator[SkimmedRow]:
     """The rows of a file, one at a time.
 
     Raises:
         BaselineError: If a line is not a row; names file and line.
     """
-    decode = Decoder(CountedRow).decode
+    decode = Decoder(SkimmedRow).decode
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
