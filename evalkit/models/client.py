@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from evalkit.counting import counted
 from evalkit.errors import CallFailed, CallImpossible, EvalkitError, ReplayMissing
 from evalkit.hashing import canonical_json
 from evalkit.models.endpoints import Endpoint, Endpoints
@@ -376,6 +377,6 @@ def _missing_message(lines: list[str]) -> str:
     shown = "\n".join(f"  {line}" for line in lines[:20])
     more = f"\n  ... and {len(lines) - 20} more" if len(lines) > 20 else ""
     return (
-        f"{len(lines)} calls are not recorded, and this is a replay without a network:\n"
+        f"{counted(len(lines), 'call')} {'is' if len(lines) == 1 else 'are'} not recorded, and this is a replay without a network:\n"
         f"{shown}{more}\nRun live once (--run-live), or add the recordings."
     )

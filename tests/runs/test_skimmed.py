@@ -10,9 +10,9 @@ from page_runs import synthetic
 
 from evalkit.errors import BaselineError
 from evalkit.records import Finish, Reply, Row, RowStatus, Score, ScoreStatus
-from evalkit.runs.skimmed import skimmed_rows
 from evalkit.runs.rows import row_to_json
 from evalkit.runs.run import Run
+from evalkit.runs.skimmed import skimmed_rows
 
 
 def on_disk(rows: list[Row], run: Run, folder: Path) -> Run:
