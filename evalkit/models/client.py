@@ -376,7 +376,8 @@ def _described(key: str, model: str, request: Request | None) -> str:
 def _missing_message(lines: list[str]) -> str:
     shown = "\n".join(f"  {line}" for line in lines[:20])
     more = f"\n  ... and {len(lines) - 20} more" if len(lines) > 20 else ""
+    count = f"{counted(len(lines), 'call')} {'is' if len(lines) == 1 else 'are'} not recorded"
     return (
-        f"{counted(len(lines), 'call')} {'is' if len(lines) == 1 else 'are'} not recorded, and this is a replay without a network:\n"
+        f"{count}, and this is a replay without a network:\n"
         f"{shown}{more}\nRun live once (--run-live), or add the recordings."
     )
