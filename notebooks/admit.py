@@ -7,6 +7,7 @@ app = marimo.App(width="full", app_title="evalkit · admit")
 
 with app.setup(hide_code=True):
     import sys
+    from functools import partial
 
     import marimo as mo
 
@@ -17,22 +18,13 @@ with app.setup(hide_code=True):
 
     from evalkit.report import admission_charts as pictures
     from evalkit.report import admission_view as view
-    from evalkit.report import fragments
+    from evalkit.report import cells, fragments
+    from evalkit.report.cells import sentence
     from evalkit.report.progress import console_progress
     from evalkit.runs.admission_desk import AdmissionDesk
     from evalkit.runs.git import git_state
 
-
-@app.function(hide_code=True)
-def sentence(text, kind="warn"):
-    """One sentence in place; the rest of the page stays usable."""
-    return mo.callout(html(fragments.note(text)), kind=kind)
-
-
-@app.function(hide_code=True)
-def html(*parts):
-    """Fragments that `evalkit.report` made; they are escaped there."""
-    return mo.Html(fragments.STYLE + view.STYLE + "".join(parts))
+    html = partial(cells.html, style=view.STYLE)
 
 
 @app.function(hide_code=True)
@@ -126,16 +118,8 @@ def choose_rest(params):
     controls = mo.ui.dictionary(
         {
             "criterion": mo.ui.text(value=params.criterion, label="criterion", full_width=True),
-            "sample": mo.ui.number(
-                0,
-                value=params.sample,
-                label="items at most (0: all)",
-                debounce=True,
-                full_width=True,
-            ),
-            "seed": mo.ui.number(
-                0, value=params.seed, label="seed", debounce=True, full_width=True
-            ),
+            "sample": cells.number("items at most (0: all)", params.sample, 0),
+            "seed": cells.number("seed", params.seed, 0),
         }
     )
     return (controls,)
@@ -170,16 +154,7 @@ def buttons(desk, params, plan, price, set_round):
         desk.start(plan, max_cost_usd=params.max_cost)
         set_round(lambda n: n + 1)
 
-    _busy = desk.job.running
-    _label = "Running" if _busy else price.label
-    actions = mo.ui.array(
-        [
-            mo.ui.button(label=_label, on_click=_run, kind="success", disabled=_busy),
-            mo.ui.button(
-                label="Stop", on_click=lambda _: desk.job.stop(), kind="danger", disabled=not _busy
-            ),
-        ]
-    )
+    actions = mo.ui.array(cells.run_and_stop(desk.job, price.label, _run))
     return (actions,)
 
 
@@ -194,18 +169,16 @@ def where(actions, plan, suite):
 @app.cell(hide_code=True)
 def clock(desk, get_round):
     get_round()
-    ticking = mo.ui.refresh(default_interval="1s") if desk.job.running else None
-    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking is not None else None
+    ticking = cells.clock(desk.job)
+    cells.hidden(ticking)
     return (ticking,)
 
 
 @app.cell(hide_code=True)
 def watch(desk, get_round, set_round, ticking):
-    _ = ticking.value if ticking is not None else None
-    if get_round() and not desk.job.running and ticking is not None:
-        set_round(lambda n: n + 1)  # it ended: price, results and the clock are drawn again
-    _line = html(fragments.progress_html(desk.job.progress, desk.job.line))
-    _line if desk.job.state != "failed" else sentence(desk.job.line)
+    if get_round() and cells.ended(desk.job, ticking):
+        set_round(lambda n: n + 1)  # price, results and the clock are drawn again
+    cells.line(desk.job)
     return
 
 

@@ -7,6 +7,7 @@ app = marimo.App(width="full", app_title="evalkit · compare")
 
 with app.setup(hide_code=True):
     import sys
+    from functools import partial
 
     import marimo as mo
 
@@ -15,23 +16,14 @@ with app.setup(hide_code=True):
     if not mo.running_in_notebook():
         flags.begin_script(__name__)
 
-    from evalkit.report import duel_charts, duel_html, duel_text, fragments
+    from evalkit.report import cells, duel_charts, duel_html, duel_text, fragments
+    from evalkit.report.cells import sentence
     from evalkit.report.progress import console_progress
     from evalkit.runs.duel_desk import FILTERS, DuelChoices, DuelDesk, exit_status, filtered
     from evalkit.runs.duel_labels import VIEWS, People
     from evalkit.runs.duel_standing import judges_together, standings
 
-
-@app.function(hide_code=True)
-def sentence(text, kind="warn"):
-    """One sentence in place; the rest of the page stays usable."""
-    return mo.callout(html(fragments.note(text)), kind=kind)
-
-
-@app.function(hide_code=True)
-def html(*parts):
-    """Fragments that `evalkit.report` made; they are escaped there."""
-    return mo.Html(fragments.STYLE + duel_html.STYLE + "".join(parts))
+    html = partial(cells.html, style=duel_html.STYLE)
 
 
 @app.cell(hide_code=True)
@@ -125,6 +117,7 @@ def choose_sides(desk, params, suite):
 @app.cell(hide_code=True)
 def choose_rest(desk, params, suite):
     _judges = desk.judges(suite, params.judge)
+    _most = max(len(suite.cases), params.sample)
     controls = mo.ui.dictionary(
         {
             "judge": mo.ui.dropdown(
@@ -136,19 +129,9 @@ def choose_rest(desk, params, suite):
                 label="model of the judge",
                 full_width=True,
             ),
-            "sample": mo.ui.number(
-                *(1, max(len(suite.cases), params.sample)),
-                value=params.sample,
-                label="sample",
-                debounce=True,
-                full_width=True,
-            ),
-            "repeats": mo.ui.number(
-                1, 50, value=params.repeats, label="repeats", debounce=True, full_width=True
-            ),
-            "seed": mo.ui.number(
-                0, value=params.seed, label="seed", debounce=True, full_width=True
-            ),
+            "sample": cells.number("sample", params.sample, 1, _most),
+            "repeats": cells.number("repeats", params.repeats, 1, 50),
+            "seed": cells.number("seed", params.seed, 0),
             "one_order": mo.ui.checkbox(params.one_order, label="one order only (exploratory)"),
         }
     )
@@ -202,18 +185,8 @@ def buttons(choices, desk, plan, price, set_round):
         desk.start(plan, choices)
         set_round(lambda n: n + 1)
 
-    _busy = desk.job.running
-    _label = "Running" if _busy else price.label if price else "Compare"
-    actions = mo.ui.array(
-        [
-            mo.ui.button(
-                label=_label, on_click=_run, kind="success", disabled=_busy or price is None
-            ),
-            mo.ui.button(
-                label="Stop", on_click=lambda _: desk.job.stop(), kind="danger", disabled=not _busy
-            ),
-        ]
-    )
+    _label = price.label if price else "Compare"
+    actions = mo.ui.array(cells.run_and_stop(desk.job, _label, _run, ready=price is not None))
     return (actions,)
 
 
@@ -228,18 +201,16 @@ def where(actions, plan, plan_problem, price_problem):
 @app.cell(hide_code=True)
 def clock(desk, get_round):
     get_round()
-    ticking = mo.ui.refresh(default_interval="1s") if desk.job.running else None
-    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking is not None else None
+    ticking = cells.clock(desk.job)
+    cells.hidden(ticking)
     return (ticking,)
 
 
 @app.cell(hide_code=True)
 def watch(desk, get_round, set_round, ticking):
-    _ = ticking.value if ticking is not None else None
-    if get_round() and not desk.job.running and ticking is not None:
-        set_round(lambda n: n + 1)  # it ended: price, results and the clock are drawn again
-    _line = html(fragments.progress_html(desk.job.progress, desk.job.line))
-    _line if desk.job.state != "failed" else sentence(desk.job.line)
+    if get_round() and cells.ended(desk.job, ticking):
+        set_round(lambda n: n + 1)  # price, results and the clock are drawn again
+    cells.line(desk.job)
     return
 
 

@@ -15,9 +15,8 @@ with app.setup(hide_code=True):
     if not mo.running_in_notebook():
         flags.begin_script(__name__)
 
-    from evalkit.report import charts
+    from evalkit.report import cells, charts
     from evalkit.report import gate as shown
-    from evalkit.report.fragments import STYLE, progress_html
     from evalkit.report.progress import console_progress
     from evalkit.runs.gate_desk import GateDesk
     from evalkit.runs.gate_session import GateOptions
@@ -42,12 +41,6 @@ def intro(params):
     return
 
 
-@app.function(hide_code=True)
-def sentence(text, kind="warn"):
-    """One sentence in place; the rest of the page stays usable."""
-    return mo.callout(mo.plain_text(text), kind=kind)
-
-
 @app.cell(hide_code=True)
 def open_gate(params):
     desk = GateDesk(GateOptions.of(params), strict=not params.interactive)
@@ -60,7 +53,7 @@ def open_gate(params):
 def priced(desk, get_round, params):
     get_round()
     price = None if params.auto else desk.price()
-    sentence(desk.problem) if desk.problem else None
+    cells.sentence(desk.problem) if desk.problem else None
     return (price,)
 
 
@@ -70,20 +63,8 @@ def buttons(desk, price, set_round):
         desk.start()
         set_round(lambda n: n + 1)
 
-    _busy, _label = desk.job.running, desk.label(price) if price else "Run"
-    actions = mo.ui.array(
-        [
-            mo.ui.button(
-                label="Running" if _busy else _label,
-                on_click=_start,
-                kind="success",
-                disabled=_busy,
-            ),
-            mo.ui.button(
-                label="Stop", on_click=lambda _: desk.job.stop(), kind="danger", disabled=not _busy
-            ),
-        ]
-    )
+    _label = desk.label(price) if price else "Run"
+    actions = mo.ui.array(cells.run_and_stop(desk.job, _label, _start))
     actions.hstack(justify="start") if price else None
     return (actions,)
 
@@ -91,18 +72,16 @@ def buttons(desk, price, set_round):
 @app.cell(hide_code=True)
 def clock(desk, get_round):
     get_round()
-    ticking = mo.ui.refresh(default_interval="1s") if desk.job.running else None
-    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking is not None else None
+    ticking = cells.clock(desk.job)
+    cells.hidden(ticking)
     return (ticking,)
 
 
 @app.cell(hide_code=True)
 def watch(desk, get_round, set_round, ticking):
-    _ = ticking.value if ticking is not None else None
-    if get_round() and not desk.job.running and ticking is not None:
-        set_round(lambda n: n + 1)  # it ended: price, verdict and the clock are drawn again
-    _line = mo.Html(progress_html(desk.job.progress, desk.job.line))
-    _line if desk.job.state != "failed" else sentence(desk.job.line)
+    if get_round() and cells.ended(desk.job, ticking):
+        set_round(lambda n: n + 1)  # price, verdict and the clock are drawn again
+    cells.line(desk.job)
     return
 
 
@@ -142,7 +121,7 @@ def promote(gate, gated, params):
 @app.cell(hide_code=True)
 def verdict(gated, promotion, unwritten, written):
     _files = "\n".join([f"written: {', '.join(written)}", *unwritten, promotion.said]).strip()
-    mo.vstack([mo.Html(STYLE + shown.gate_html(gated.result)), mo.plain_text(_files)])
+    mo.vstack([cells.html(shown.gate_html(gated.result)), mo.plain_text(_files)])
     return
 
 

@@ -13,7 +13,7 @@ with app.setup(hide_code=True):
 
     from evalkit import params as flags
     from evalkit.report import history as shown
-    from evalkit.report.fragments import STYLE
+    from evalkit.report.cells import html
     from evalkit.runs.history import series_of
 
     if not mo.running_in_notebook():
@@ -77,7 +77,7 @@ def step(params, series, table):
     _one, _index = (int(part) for part in table.value.iloc[0]["row"].split("."))
     _prompts = Path(params.suite) / "prompts" if params.suite else None
     _found = shown.step_html(series[_one], _index, _prompts or shown.prompts_of(series[_one]))
-    mo.Html(STYLE + _found)
+    html(_found)
     return
 
 

@@ -15,23 +15,12 @@ with app.setup(hide_code=True):
     if not mo.running_in_notebook():
         flags.begin_script(__name__)
 
-    from evalkit.report import charts, console, fragments, tables
+    from evalkit.report import cells, charts, console, fragments, tables
+    from evalkit.report.cells import html, sentence
     from evalkit.report.progress import console_progress
     from evalkit.runs.cockpit import Choices, Cockpit, chosen_case
     from evalkit.runs.comparison import compare_runs
     from evalkit.runs.run import list_runs, load_run
-
-
-@app.function(hide_code=True)
-def sentence(text, kind="warn"):
-    """One sentence in place; the rest of the page stays usable."""
-    return mo.callout(html(fragments.note(text)), kind=kind)
-
-
-@app.function(hide_code=True)
-def html(*parts):
-    """Fragments that `evalkit.report` made; they are escaped there."""
-    return mo.Html(fragments.STYLE + "".join(parts))
 
 
 @app.function(hide_code=True)
@@ -112,24 +101,18 @@ def choose_prompt(desk, opened, params):
 
 @app.cell(hide_code=True)
 def choose_rest(opened, params):
-    most = max(len(opened.cases), params.sample)
+    _most = max(len(opened.cases), params.sample)
     controls = mo.ui.dictionary(
         {
             "model": mo.ui.text(
                 value=params.model or opened.task.model, label="model", full_width=True
             ),
-            "sample": mo.ui.number(
-                1, most, value=params.sample, label="sample", debounce=True, full_width=True
-            ),
+            "sample": cells.number("sample", params.sample, 1, _most),
             "allocation": mo.ui.radio(
                 ["proportional", "equal"], value=params.allocation, label="strata"
             ),
-            "repeats": mo.ui.number(
-                1, 50, value=params.repeats, label="repeats", debounce=True, full_width=True
-            ),
-            "seed": mo.ui.number(
-                0, value=params.seed, label="seed", debounce=True, full_width=True
-            ),
+            "repeats": cells.number("repeats", params.repeats, 1, 50),
+            "seed": cells.number("seed", params.seed, 0),
             "judges": mo.ui.checkbox(value=params.judges, label="judged criteria too"),
             "fresh": mo.ui.checkbox(value=params.fresh, label="draw new samples"),
         }
@@ -216,17 +199,8 @@ def buttons(baseline, choices, desk, edited, plan, price, set_round, set_saved, 
         desk.save(suite, edited)
         set_saved(lambda n: n + 1)
 
-    _busy = desk.job.running
-    _label = "Running" if _busy else price.label
-    actions = mo.ui.array(
-        [
-            mo.ui.button(label=_label, on_click=_run, kind="success", disabled=_busy),
-            mo.ui.button(
-                label="Stop", on_click=lambda _: desk.job.stop(), kind="danger", disabled=not _busy
-            ),
-            mo.ui.button(label="Save prompt", on_click=_save, disabled=not edited.draft),
-        ]
-    )
+    _saving = mo.ui.button(label="Save prompt", on_click=_save, disabled=not edited.draft)
+    actions = mo.ui.array([*cells.run_and_stop(desk.job, price.label, _run), _saving])
     return (actions,)
 
 
@@ -241,18 +215,16 @@ def where(actions, baseline_problem, plan):
 @app.cell(hide_code=True)
 def clock(desk, get_round):
     get_round()
-    ticking = mo.ui.refresh(default_interval="1s") if desk.job.running else None
-    mo.Html(f'<div style="display:none">{ticking}</div>') if ticking is not None else None
+    ticking = cells.clock(desk.job)
+    cells.hidden(ticking)
     return (ticking,)
 
 
 @app.cell(hide_code=True)
 def watch(desk, get_round, set_round, ticking):
-    _ = ticking.value if ticking is not None else None
-    if get_round() and not desk.job.running and ticking is not None:
-        set_round(lambda n: n + 1)  # it ended: price, results and the clock are drawn again
-    _line = html(fragments.progress_html(desk.job.progress, desk.job.line))
-    _line if desk.job.state != "failed" else sentence(desk.job.line)
+    if get_round() and cells.ended(desk.job, ticking):
+        set_round(lambda n: n + 1)  # price, results and the clock are drawn again
+    cells.line(desk.job)
     return
 
 

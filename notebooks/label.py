@@ -7,31 +7,23 @@ app = marimo.App(width="full", app_title="evalkit · label")
 
 with app.setup(hide_code=True):
     import sys
+    from functools import partial
 
     import marimo as mo
 
     from evalkit import params as flags
     from evalkit.cases.growth import composition
     from evalkit.cases.suite import load_suite
-    from evalkit.report import fragments
+    from evalkit.report import cells
     from evalkit.report import label_view as view
+    from evalkit.report.cells import sentence
     from evalkit.runs.label_desk import LabelDesk
     from evalkit.runs.label_task import LabelChoices
 
     if not mo.running_in_notebook():
         sys.excepthook = flags.script_excepthook
 
-
-@app.function(hide_code=True)
-def sentence(text, kind="warn"):
-    """One sentence in place; the rest of the page stays usable."""
-    return mo.callout(html(fragments.note(text)), kind=kind)
-
-
-@app.function(hide_code=True)
-def html(*parts):
-    """Fragments that `evalkit.report` made; they are escaped there."""
-    return mo.Html(fragments.STYLE + view.STYLE + "".join(parts))
+    html = partial(cells.html, style=view.STYLE)
 
 
 @app.cell(hide_code=True)

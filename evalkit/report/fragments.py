@@ -44,7 +44,7 @@ STYLE = """<style>
 .ek-block mark{background:#fff1b8;color:#111;border-bottom:2px solid #b58900}
 .ek-title{font-size:.82rem;font-weight:600;color:#555;margin-top:.6rem}
 .ek-verdict{font-size:1.05rem;line-height:1.5;margin:.4rem 0}
-.ek-note{color:#555;font-size:.88rem}
+.ek-note{color:#555;font-size:.88rem;white-space:pre-line}
 .ek-quiet{color:#777;font-size:.82rem;border:1px solid #ccc;border-radius:3px;padding:0 .35rem}
 .ek-table{border-collapse:collapse;font-size:.88rem;width:100%}
 .ek-table th,.ek-table td{text-align:left;padding:.25rem .6rem .25rem 0;
