@@ -19,6 +19,6 @@ def counted(n: int | str | None, one: str, many: str = "") -> str:
     return f"{n} {many or regular}"
 
 
-def all_of(n: int, one: str, many: str = "") -> str:
+def all_of(n: int, one: str) -> str:
     """`all 24 replies`, and `1 reply` where there is one."""
-    return f"{'' if n == 1 else 'all '}{counted(n, one, many)}"
+    return f"{'' if n == 1 else 'all '}{counted(n, one)}"

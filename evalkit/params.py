@@ -12,7 +12,6 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_type_hints
 
 from evalkit.ending import (
@@ -22,7 +21,6 @@ from evalkit.ending import (
     script_excepthook,
     tell,
 )
-from evalkit.errors import UsageError
 
 __all__ = [
     "AdmitParams",
@@ -183,16 +181,13 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
-def parse(
-    kind: type[ParamsT], argv: Sequence[str], *, interactive: bool = False, prog: str = ""
-) -> ParamsT:
+def parse(kind: type[ParamsT], argv: Sequence[str], *, interactive: bool = False) -> ParamsT:
     """Flags of one notebook from its command line.
 
     Args:
         kind: One of the classes of this module.
         argv: The arguments without the program's name.
         interactive: True where a person looks at the notebook (`marimo edit`, `marimo run`).
-        prog: The name in messages.
 
     Raises:
         SystemExit: 0 after `--help`; 2 after a wrong flag, with one sentence on stderr.
@@ -201,9 +196,8 @@ def parse(
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")
-    name = prog or f"notebooks/{kind.__name__.removesuffix('Params').lower()}.py"
     parser = _Parser(
-        prog=name,
+        prog=f"notebooks/{kind.__name__.removesuffix('Params').lower()}.py",
         description=kind.__doc__,
         allow_abbrev=False,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -246,15 +240,3 @@ def _typed(kind: Any, minimum: int | None) -> Any:
 
     convert.__name__ = kind.__name__
     return convert
-
-
-def require_folder(path: str, what: str) -> Path:
-    """A folder that exists.
-
-    Raises:
-        UsageError: If it does not.
-    """
-    folder = Path(path)
-    if not folder.is_dir():
-        raise UsageError(f"there is no {what} at {path!r}")
-    return folder

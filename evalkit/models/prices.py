@@ -26,9 +26,8 @@ def prompt_tokens(request: Request) -> int:
 class Estimate:
     """What a set of calls would take. `cost_usd` is an upper estimate, None where unknown.
 
-    `completion_tokens` is what the calls allow at most; `unbounded` counts new calls without
-    `max_tokens`, taken as 4,096 each. `unpriced` names endpoints without prices, `price_dates` the
-    dates at which the others were read.
+    `completion_tokens` is what the calls allow at most, 4,096 each without `max_tokens`. `unpriced`
+    names endpoints without prices, `price_dates` the dates at which the others were read.
     """
 
     new: int
@@ -38,7 +37,6 @@ class Estimate:
     cost_usd: float | None
     price_dates: tuple[str, ...] = ()
     unpriced: tuple[str, ...] = ()
-    unbounded: int = 0
     method: str = METHOD
 
     def __str__(self) -> str:
@@ -53,14 +51,13 @@ class Estimate:
 
 def estimate(new: Iterable[tuple[Endpoint, Request]], recorded: int) -> Estimate:
     """Add up calls that are not recorded yet."""
-    calls = prompt = answer = unbounded = 0
+    calls = prompt = answer = 0
     cost = 0.0
     dates: set[str] = set()
     unpriced: set[str] = set()
     for endpoint, request in new:
         calls += 1
         p, a = prompt_tokens(request), request.max_tokens or _UNBOUNDED_ANSWER
-        unbounded += request.max_tokens is None
         prompt, answer = prompt + p, answer + a
         if (usd := cost_of(endpoint, p, a)) is None:
             unpriced.add(endpoint.name)
@@ -76,7 +73,6 @@ def estimate(new: Iterable[tuple[Endpoint, Request]], recorded: int) -> Estimate
         None if unpriced else cost,
         tuple(sorted(dates)),
         tuple(sorted(unpriced)),
-        unbounded,
     )
 
 

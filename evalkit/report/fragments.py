@@ -60,14 +60,14 @@ STYLE = """<style>
 </style>"""
 
 
-def pin_line(manifest: Manifest, *, observations: int = 0, edited: bool = False) -> str:
+def pin_line(manifest: Manifest, *, observations: int = 0) -> str:
     """One line at the top: suite, prompt hash, model, cases, commit, dirty if so."""
     sampling, prompt = manifest.sampling, manifest.prompt
     population = sum(sampling.get("population", {}).values())
     parts = [
         f"<b>{esc(manifest.suite)}</b>",
         f"{esc(prompt.get('name', ''))} <code>{esc(prompt.get('hash', ''))}</code>"
-        + (" (edited)" if edited or prompt.get("draft") else ""),
+        + (" (edited)" if prompt.get("draft") else ""),
         esc(manifest.model),
         f"{sampling.get('n', 0)} of {counted(population, 'case')} x {sampling.get('repeats', 1)}",
     ]

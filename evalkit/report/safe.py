@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from evalkit.records import Finding
 
 __all__ = [
     "block_html",
-    "csv_cell",
     "defang",
     "esc",
-    "json_island",
     "marked_html",
     "pre_html",
     "table_html",
@@ -104,28 +100,18 @@ def marked_html(text: str, findings: Iterable[Finding]) -> str:
     return pre_html("".join(parts))
 
 
-def table_html(head: Sequence[object], rows: Iterable[Sequence[object]], caption: str = "") -> str:
+def table_html(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
     """A plain table; every cell is escaped."""
-    title = f"<caption>{esc(caption)}</caption>" if caption else ""
     top = "".join(f'<th scope="col">{esc(cell)}</th>' for cell in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{esc(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
-    return (
-        f'<table class="ek-table">{title}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
-    )
+    return f'<table class="ek-table"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def defang(text: object) -> str:
     """For cells of notebook tables, which make pictures and links of the addresses in a text."""
     return _ADDRESS.sub(":\u200b", visible_controls(text))
-
-
-def csv_cell(text: object) -> str:
-    """For CSV and TSV meant for spreadsheets: a cell that looks like a formula is neutralised."""
-    cell = visible_controls(text).replace("\t", " ").replace("\n", " ")
-    stripped = cell.lstrip()
-    return "'" + cell if stripped[:1] in {"=", "+", "-", "@"} and not _number(stripped) else cell
 
 
 def terminal_text(text: object, width: int = 0) -> str:
@@ -141,20 +127,6 @@ def terminal_text(text: object, width: int = 0) -> str:
     return kept + "…"
 
 
-def json_island(value: Any) -> str:
-    """JSON that may stand inside a script element: no `<`, `>`, `&` or line separators in it."""
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
 def _columns(text: str) -> int:
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return len(text) + wide
-
-
-def _number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

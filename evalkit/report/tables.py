@@ -85,18 +85,18 @@ def summary_text(summary: Summary) -> str:
     return f"{table}\n{' · '.join(notes)}"
 
 
-def text_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, width: int = WIDTH) -> str:
-    """Columns aligned with spaces, no colours, no line longer than `width`."""
+def text_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Columns aligned with spaces, no colours, no line longer than `WIDTH`."""
     cells = [[terminal_text(c) for c in row] for row in [head, *rows]]
     sizes = [max(len(row[i]) for row in cells) for i in range(len(head))]
-    while sum(sizes) + 2 * (len(sizes) - 1) > width:
+    while sum(sizes) + 2 * (len(sizes) - 1) > WIDTH:
         widest = max(range(len(sizes)), key=lambda i: sizes[i])
         sizes[widest] -= 1
     lines = [
         "  ".join(terminal_text(c, n).ljust(n) for c, n in zip(row, sizes, strict=True)).rstrip()
         for row in cells
     ]
-    rule = "-" * min(width, sum(sizes) + 2 * (len(sizes) - 1))
+    rule = "-" * min(WIDTH, sum(sizes) + 2 * (len(sizes) - 1))
     return "\n".join([lines[0], rule, *lines[1:]])
 
 

@@ -38,15 +38,13 @@ class RunComparison:
     """A run against a baseline.
 
     `changes` and `sentences` are by criterion, for those that can be compared; `cases` are those
-    that moved, worse ones first; `only_now` and `only_then` are cases that one side lacks.
+    that moved, worse ones first.
     """
 
     pins: Comparability
     changes: Mapping[str, Comparison] = field(default_factory=dict)
     sentences: Mapping[str, str] = field(default_factory=dict)
     cases: tuple[CaseChange, ...] = ()
-    only_now: tuple[str, ...] = ()
-    only_then: tuple[str, ...] = ()
 
 
 def compare_runs(run: Run, baseline: Run, *, suite: Suite | None = None) -> RunComparison:
@@ -80,25 +78,15 @@ def compare_runs(run: Run, baseline: Run, *, suite: Suite | None = None) -> RunC
             if mean is not None and was is not None and abs(mean - was) > 1e-12:
                 moved.setdefault(case, {})[name] = mean - was
     strata = _strata(run)
-    known = _strata(baseline)
     found = [CaseChange(case, strata[case], change) for case, change in moved.items()]
     found.sort(key=lambda c: (("worse", "mixed", "better").index(c.direction), c.case_id))
-    return RunComparison(
-        pins,
-        changes,
-        sentences,
-        tuple(found),
-        only_now=tuple(case for case in strata if case not in known),
-        only_then=tuple(case for case in known if case not in strata),
-    )
+    return RunComparison(pins, changes, sentences, tuple(found))
 
 
 def paired(
     then: CriterionScores,
     now: CriterionScores,
     contents: Mapping[str, str],
-    *,
-    missing: str = "drop",
 ) -> Pairs:
     """One criterion of two runs joined by case id; copies of a case count once."""
     both = [case for case in now.values if case in then.values]
@@ -111,7 +99,6 @@ def paired(
         clusters={case: now.cluster[case] for case in both},
         content={case: contents.get(case, case) for case in both} if contents else None,
         allow_partial=True,
-        missing=missing,  # pyright: ignore[reportArgumentType]
     )
 
 

@@ -52,14 +52,9 @@ class DuelDesk(Desk):
     """The desk of `compare.py`: its job, its last comparison, one person's ballot."""
 
     def __init__(
-        self,
-        out: Path | str,
-        *,
-        strict: bool,
-        golden: Path | str = "golden",
-        endpoints: Endpoints | None = None,
+        self, out: Path | str, *, strict: bool, endpoints: Endpoints | None = None
     ) -> None:
-        super().__init__(out, strict=strict, golden=golden, endpoints=endpoints)
+        super().__init__(out, strict=strict, endpoints=endpoints)
         self.job: Job[Duel] = Job()
         self.said = ""
         self._ballots: dict[tuple[Path, str], Ballot] = {}

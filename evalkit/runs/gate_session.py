@@ -64,14 +64,13 @@ class GateOptions:
 
 @dataclass(frozen=True)
 class Gated:
-    """A run, what the gate said of it, and how many ledger lines it added.
+    """A run, and what the gate said of it.
 
     `unwritten` says why the ledger could not be written: the verdict stands all the same.
     """
 
     run: Run
     result: GateResult
-    ledger_lines: int = 0
     unwritten: str = ""
 
 
@@ -237,9 +236,10 @@ class GateSession:
             allow_redefined=self.options.allow_redefined,
         )
         try:
-            return Gated(run, result, append_run(self.bench.out / "eval_baseline.tsv", run, result))
+            append_run(self.bench.out / "eval_baseline.tsv", run, result)
         except LedgerError as error:
             return Gated(run, result, unwritten=str(error))
+        return Gated(run, result)
 
     def promotion(self, gated: Gated, *, asked: bool) -> Promotion:
         """Make the run the baseline where that was asked; a refusal is told, not raised."""

@@ -27,7 +27,6 @@ class Job(Generic[Outcome]):
         self.progress = Progress()
         self.outcome: Outcome | None = None
         self.message = ""
-        self.rounds = 0
         self._task: asyncio.Task[None] | None = None
 
     def start(self, work: Callable[[Progress], Awaitable[Outcome]]) -> bool:
@@ -78,5 +77,3 @@ class Job(Generic[Outcome]):
         except Exception as error:  # shown in place: the rest of the page stays usable
             self.state = "failed"
             self.message = f"{type(error).__name__}: {error}. This is a defect, not a verdict."
-        finally:
-            self.rounds += 1

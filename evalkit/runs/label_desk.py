@@ -79,8 +79,8 @@ class LabelState:
 class LabelDesk(Desk):
     """The desk of `label.py`: one task, one session."""
 
-    def __init__(self, out: Path | str, *, golden: Path | str = "golden", strict: bool) -> None:
-        super().__init__(out, golden=golden, strict=strict)
+    def __init__(self, out: Path | str, *, strict: bool) -> None:
+        super().__init__(out, strict=strict)
         self.said = ""
 
     def task(self, suite: Suite, choices: LabelChoices) -> LabelTask | None:

@@ -110,9 +110,7 @@ def load_pairs(path: Path) -> tuple[GoldPair, ...]:
     )
 
 
-def unproven_scorers(
-    suite: Suite, golden: Path | None = None, *, run: bool = True
-) -> list[Unproven]:
+def unproven_scorers(suite: Suite, *, run: bool = True) -> list[Unproven]:
     """The criteria of a suite that block with a scorer that has not shown what it measures.
 
     A criterion blocks unless it says `gate = false`. Where the means are missing (no TeX engine)
@@ -120,7 +118,6 @@ def unproven_scorers(
 
     Args:
         suite: The suite.
-        golden: The folder that holds `scorers/`; the one above the suite by default.
         run: Score the examples; without it only whether there are any is asked, which starts no
             program and costs next to nothing.
 
@@ -135,8 +132,7 @@ def unproven_scorers(
         if not may_gate(name):
             reason = f"the scorer {name!r} may be shown but not block; set gate = false"
         else:
-            golden_folder = golden or suite.folder.parent
-            reason = _fault(name, criterion.settings, suite.folder, golden_folder, run=run)
+            reason = _fault(name, criterion.settings, suite.folder, run=run)
         if reason:
             unproven.append(Unproven(criterion.name, name, reason))
     return unproven
@@ -152,7 +148,8 @@ def example_files(name: str, folder: Path, golden: Path) -> Iterator[Path]:
             yield place / file
 
 
-def _fault(name: str, settings: Mapping[str, Any], folder: Path, golden: Path, *, run: bool) -> str:
+def _fault(name: str, settings: Mapping[str, Any], folder: Path, *, run: bool) -> str:
+    golden = folder.parent
     for path in example_files(name, folder, golden):
         pairs = load_pairs(path)
         for pair in pairs if run else ():

@@ -34,11 +34,6 @@ class Number(NamedTuple):
     percent: bool = False
     parts: tuple[Number, ...] = ()
 
-    @property
-    def single_digit(self) -> bool:
-        """True for a bare integer below ten, which rounding would match by chance."""
-        return self.place >= 1 and abs(self.value) < 10
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:

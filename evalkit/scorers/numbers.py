@@ -58,17 +58,17 @@ class Trace:
         return tuple(n for n in self.numbers if n.source is None)
 
 
-def trace_sources(text: str, material: Mapping[str, str] | str, bib: str = "") -> Trace:
+def trace_sources(text: str, material: Mapping[str, str] | str) -> Trace:
     """Trace every number and every citation of a text to its source.
 
     Args:
         text: LaTeX, Markdown or plain text.
-        material: File names to their text, or one text. Entries of a .bib are no source of data.
-        bib: The text of the .bib file; the .bib files of the material count as well.
+        material: File names to their text, or one text. A .bib file is no source of data, but of
+            what may be cited.
     """
     files = {"material": material} if isinstance(material, str) else material
     known = _Known.of(files)
-    bibs = [bib, *(files[name] for name in sorted(files) if name.endswith(".bib"))]
+    bibs = [files[name] for name in sorted(files) if name.endswith(".bib")]
     traced: list[TracedNumber] = []
     for number in numbers_in(text):
         source = known.source_of(number)

@@ -89,10 +89,10 @@ class Observations:
         planned = _pad([self.planned[at].ravel() for at in rows.values()], fill=0.0) > 0
         return replace(self, values=values, planned=planned)
 
-    def scaled_back(self, value: float, *, difference: bool = False) -> float:
-        """A value on [0, 1] (or a difference of two) in the unit of the scores."""
+    def scaled_back(self, value: float) -> float:
+        """A value on [0, 1] in the unit of the scores."""
         low, high = self.score_range
-        return value * (high - low) + (0.0 if difference else low)
+        return value * (high - low) + low
 
 
 def observe(

@@ -178,7 +178,6 @@ def write_licence(
     evidence: Sequence[Evidence],
     warnings: Sequence[str] = (),
     now: datetime | None = None,
-    valid_days: int = VALID_DAYS,
 ) -> Path:
     """Write what admission found to `licences/`, also when it permits nothing.
 
@@ -207,7 +206,7 @@ def write_licence(
             continue
         checked.append(finding.model_copy(update={"grants": ()}))
     today = (now or datetime.now(UTC)).date()
-    expires = today + timedelta(days=valid_days)
+    expires = today + timedelta(days=VALID_DAYS)
     path = suite / "licences" / f"{judge.name}.{judge.hash}.json"
     earlier = _earlier(path, domain)
     kept = (

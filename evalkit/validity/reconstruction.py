@@ -215,8 +215,6 @@ async def reconstruct_judge(
     known: KnownPairs,
     ask: Ask,
     *,
-    threshold: float = 0.7,
-    repeat: int = 0,
     on_pair: Callable[[PairVerdict], None] | None = None,
 ) -> Reconstructed:
     """Put a judge, and the trivial rules beside it, through known pairs in both orders.
@@ -226,24 +224,22 @@ async def reconstruct_judge(
             one text at a time, so that no order can sway it).
         known: At least 5 pairs; 30 for a gate that a judge of .80 passes.
         ask: The seam to the model.
-        threshold: Least accuracy.
-        repeat: The judge's own repeat.
         on_pair: Called as each verdict arrives.
     """
 
     async def compare(by: Judge, pair: KnownPair) -> PairVerdict:
         strong, weak = Reply(pair.strong), Reply(pair.weak)
         if by.kind == "scale":
-            found = await _by_level(by, pair.case, strong, weak, ask, repeat)
+            found = await _by_level(by, pair.case, strong, weak, ask)
         else:
-            found = await by.compare(pair.case, strong, weak, ask, repeat)
+            found = await by.compare(pair.case, strong, weak, ask)
         if on_pair and by is judge:
             on_pair(found)
         return found
 
     verdicts = await asyncio.gather(*(compare(judge, pair) for pair in known.pairs))
     lexical = await asyncio.gather(*(compare(LexicalOverlap(), pair) for pair in known.pairs))
-    return rule_on_pairs(judge, known, verdicts, threshold=threshold, lexical=lexical)
+    return rule_on_pairs(judge, known, verdicts, lexical=lexical)
 
 
 def rule_on_pairs(
@@ -326,11 +322,9 @@ def evidence_for(
     return found
 
 
-async def _by_level(
-    judge: Judge, case: Case, strong: Reply, weak: Reply, ask: Ask, repeat: int
-) -> PairVerdict:
+async def _by_level(judge: Judge, case: Case, strong: Reply, weak: Reply, ask: Ask) -> PairVerdict:
     """The text with the higher level wins; a verdict that cannot be read makes the pair invalid."""
-    said = [next(iter((await judge.judge(case, r, ask, repeat)).values())) for r in (strong, weak)]
+    said = [next(iter((await judge.judge(case, r, ask)).values())) for r in (strong, weak)]
     one, other = said[0].value, said[1].value
     winner, reason = None, "invalid"
     if one is not None and other is not None:
@@ -338,7 +332,7 @@ async def _by_level(
         reason = "tie_both" if one == other else "agree"
     return PairVerdict(
         case_id=case.id,
-        repeat=repeat,
+        repeat=0,
         winner=winner,
         reason=reason,
         orders=(),

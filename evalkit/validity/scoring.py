@@ -47,7 +47,6 @@ async def score_anchor(
     anchor: Anchor,
     ask: Ask,
     *,
-    repeat: int = 0,
     on_item: Callable[[ItemScore], None] | None = None,
 ) -> tuple[ItemScore, ...]:
     """Let a judge score every item of an anchor on which people agree.
@@ -56,7 +55,6 @@ async def score_anchor(
         judge: A judge of the anchor's kind, or a trivial one beside it.
         anchor: What to score.
         ask: The seam to the model; trivial judges do not use it.
-        repeat: The judge's own repeat.
         on_item: Called as each score arrives, for progress.
 
     Raises:
@@ -67,7 +65,7 @@ async def score_anchor(
     truth = anchor.truth
 
     async def one(item: AnchorItem) -> ItemScore:
-        score = await _score(judge, anchor, item, truth[item.id], ask, repeat)
+        score = await _score(judge, anchor, item, truth[item.id], ask)
         if on_item:
             on_item(score)
         return score
@@ -124,10 +122,8 @@ def _check_kind(judge: Judge, anchor: Anchor) -> None:
         )
 
 
-async def _score(
-    judge: Judge, anchor: Anchor, item: AnchorItem, human: str, ask: Ask, repeat: int
-) -> ItemScore:
-    verdicts = await judge.judge(item.case, item.replies[0], ask, repeat)
+async def _score(judge: Judge, anchor: Anchor, item: AnchorItem, human: str, ask: Ask) -> ItemScore:
+    verdicts = await judge.judge(item.case, item.replies[0], ask)
     name = anchor.criterion if anchor.kind is AnchorKind.CRITERIA else next(iter(verdicts))
     verdict = verdicts[name]
     label = verdict.label if verdict.value is not None else None

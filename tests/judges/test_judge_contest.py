@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 
 import pytest
 
-from evalkit.judges import contest, contest_requests, matches, preference, swap_report
+from evalkit.judges import contest, contest_requests, matches, swap_report
 from evalkit.judges import trivial_judges as trivials
 from evalkit.judges.file import parse_judge_file
 from evalkit.judges.pairwise import PairwiseJudge
@@ -72,16 +71,7 @@ def test_identical_replies_are_not_judged_and_count_as_ties() -> None:
     verdicts = asyncio.run(contest(found, JUDGE, likes_new))
     assert [v.reason for v in verdicts] == ["identical"] * 3 + ["agree"] * 2
     assert swap_report(verdicts).n_valid == 2
-    assert preference(verdicts).estimate == pytest.approx(1.5 / 5)
-
-
-def test_a_case_is_one_unit_of_the_win_rate_however_often_it_is_repeated() -> None:
-    found = matches(CASES, NEW, OLD)
-    verdicts = asyncio.run(contest(found, JUDGE, likes_new))
-    often = [*verdicts, *(replace(verdicts[0], repeat=r) for r in range(1, 4))]
-    assert preference(often).n_cases == 5
-    missing = [*verdicts, replace(verdicts[0], case_id="c9", winner=None, reason="invalid")]
-    assert preference(missing).n_invalid == 1
+    assert [v.value for v in verdicts] == [0.5] * 3 + [0.0] * 2
 
 
 def test_the_trivial_judges_stand_beside_for_nothing() -> None:

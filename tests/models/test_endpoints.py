@@ -197,7 +197,7 @@ def test_an_endpoint_without_address_is_started_once_and_its_key_is_stable() -> 
             started.append(endpoint.name)
             return server.base_url
 
-        endpoints = Endpoints({}).with_starter("toy", start)
+        endpoints = Endpoints({"toy": Endpoint("toy")}, starters={"toy": start})
 
         async def run() -> list[Reply]:
             async with Client(endpoints) as client:

@@ -55,7 +55,7 @@ def test_unknown_prices_are_said_to_be_unknown() -> None:
     got = Client(endpoints).estimate([request(0), request(1, max_tokens=None)])
     assert got.cost_usd is None
     assert got.unpriced == ("m",)
-    assert got.unbounded == 1
+    assert got.completion_tokens >= 4096  # the one without a bound
     assert "price unknown for m" in str(got)
 
 

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from evalkit.records import Finding
 from evalkit.report.safe import (
     block_html,
-    csv_cell,
     defang,
     esc,
-    json_island,
     marked_html,
     terminal_text,
     visible_controls,
@@ -74,24 +72,15 @@ def test_a_block_keeps_the_line_break_that_its_text_begins_with() -> None:
     assert block_html("\nx\ny") == f"{PRE}&#10;&#10;x&#10;y</pre>"
 
 
-def test_addresses_in_tables_are_not_fetched_and_formulas_do_not_run() -> None:
+def test_addresses_in_tables_are_not_fetched() -> None:
     assert "://" not in defang("see http://x.test/a.png")
     assert "data:image" not in defang("data:image/png;base64,AAAA")
-    assert csv_cell("=HYPERLINK(1)").startswith("'=")
-    assert csv_cell("  @x").startswith("'")
-    assert csv_cell("-3.5") == "-3.5"
-    assert "\t" not in csv_cell("a\tb")
 
 
 def test_a_terminal_line_shows_controls_and_keeps_its_width() -> None:
     assert terminal_text("\x1b[31mred\nnext") == "⟨U+001B⟩[31mred ⏎ next"
     assert terminal_text("日本語のテキスト", 9) == "日本語の…"
     assert len(terminal_text("x" * 200, 40)) == 40
-
-
-@given(text=ANY)
-def test_a_json_island_cannot_close_its_script(text: str) -> None:
-    assert "<" not in json_island({"t": text})
 
 
 def test_changed_lines_are_counted() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,15 @@ def test_drafts_with_plain_names_need_no_case(tmp_path: Path) -> None:
     assert "not named after cases" in " ".join(duel.plan.notes)
     assert "Ann" not in shown  # the contestants' names are masked
     assert standings(duel, people_of(duel, tmp_path / "none"))[0].wins == (2, 0, 0)
+
+
+def test_a_case_is_one_unit_of_the_win_rate_however_often_it_is_repeated(tmp_path: Path) -> None:
+    folder = suite_with(tmp_path / "mini", cases=5)
+    with ChatServer(reply=loud_wins) as server:
+        choices = replace(PROMPTS, repeats=3)
+        duel = compare(desk_of(tmp_path, server), folder, choices)
+    found = standings(duel, people_of(duel, tmp_path / "none"))[0]
+    assert (len(found.verdicts), found.preference.n_cases) == (15, 5)
 
 
 def test_a_stopped_comparison_keeps_what_arrived(tmp_path: Path) -> None:

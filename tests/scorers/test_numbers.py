@@ -261,16 +261,6 @@ def test_a_number_knows_its_last_digit(text: str, place: float) -> None:
     assert numbers_in(text)[-1].place == pytest.approx(place)
 
 
-def test_a_bare_digit_is_told_from_a_measured_one() -> None:
-    assert [n.single_digit for n in numbers_in("7, 7.0, 10, 9, -9")] == [
-        True,
-        False,
-        False,
-        True,
-        True,
-    ]
-
-
 def test_a_percentage_is_marked_and_placed() -> None:
     text = "so 12 % of it"
     (number,) = numbers_in(text)
