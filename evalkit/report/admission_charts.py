@@ -17,26 +17,28 @@ if TYPE_CHECKING:
 
 __all__ = ["confusion_of", "recalibration_curve", "recalibration_words", "scatter", "whose"]
 
+WIDTH = 250  # of each picture, and its height
+
 
 def whose(line: Admitted) -> str:
     """Whose labels the judge is held against: people's, or an anchor's that no person labelled."""
     return "people" if line.anchor.provenance.may_grant else "anchor"
 
 
-def confusion_of(line: Admitted, *, width: int = 250) -> alt.Chart:
+def confusion_of(line: Admitted) -> alt.Chart:
     """The anchor's labels down, the judge's across."""
     if line.binary is not None:
         found = line.binary.agreement
         counts = [[found.tp, found.fn], [found.fp, found.tn]]
-        return confusion(counts, ["yes", "no"], titles=(whose(line), "judge"), width=width)
+        return confusion(counts, ["yes", "no"], titles=(whose(line), "judge"), width=WIDTH)
     agreement = line.agreement
     table = agreement.confusion if agreement else ()
     counts = [[int(n) for n in row] for row in table]
     names = list(line.anchor.categories)
-    return confusion(counts, names, titles=(whose(line), "judge"), width=width)
+    return confusion(counts, names, titles=(whose(line), "judge"), width=WIDTH)
 
 
-def scatter(line: Admitted, *, width: int = 250) -> alt.Chart:
+def scatter(line: Admitted) -> alt.Chart:
     """One dot an item, the anchor across, the judge up; jittered, so that equal ones show."""
     import altair as alt
 
@@ -72,10 +74,10 @@ def scatter(line: Admitted, *, width: int = 250) -> alt.Chart:
             tooltip=["id:N"],
         )
     )
-    return _framed(alt.layer(diagonal, points), width)
+    return _framed(alt.layer(diagonal, points))
 
 
-def recalibration_curve(line: Admitted, *, width: int = 250) -> alt.Chart | None:
+def recalibration_curve(line: Admitted) -> alt.Chart | None:
     """The rising map from the judge's scores to people's: on all items, and without each fold."""
     import altair as alt
 
@@ -96,7 +98,7 @@ def recalibration_curve(line: Admitted, *, width: int = 250) -> alt.Chart | None
         .mark_line(color=COLOURS["neutral"], strokeDash=[4, 3], strokeWidth=1)
         .encode(x=x, y=y)
     )
-    return _framed(alt.layer(same, thin, thick), width)
+    return _framed(alt.layer(same, thin, thick))
 
 
 def recalibration_words(line: Admitted) -> str:
@@ -135,9 +137,9 @@ def _jitter(item: str, side: str) -> float:
     return (int(sha256(f"{side}:{item}".encode()).hexdigest()[:8], 16) / 0xFFFFFFFF - 0.5) * 0.56
 
 
-def _framed(chart: Any, width: int) -> Any:
+def _framed(chart: Any) -> Any:
     return quiet(
-        chart.properties(width=width, height=width)
+        chart.properties(width=WIDTH, height=WIDTH)
         .configure_view(stroke=None)
         .configure_axis(grid=True, gridColor="#e5e5e5", domain=False, labelFontSize=12)
     )

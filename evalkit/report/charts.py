@@ -17,7 +17,18 @@ from evalkit.stats.result import Interval
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["COLOURS", "confusion", "deltas", "quiet", "rates", "spans", "svg", "warm_up"]
+__all__ = [
+    "COLOURS",
+    "confusion",
+    "deltas",
+    "on_lines",
+    "quiet",
+    "rates",
+    "rounded",
+    "spans",
+    "svg",
+    "warm_up",
+]
 
 # Okabe and Ito (2008): distinguishable with every common colour blindness.
 COLOURS = {
@@ -57,44 +68,25 @@ def rates(summary: Summary, baseline: Summary | None = None, *, width: int = 520
         diamond = base.mark_point(shape="diamond", size=170, color=COLOURS["baseline"])
         layers.append(diamond.encode(x="baseline:Q"))
     layers.append(dots)
-    return _styled(
-        alt.layer(*layers), width, 22 * len(frame) + 10, (str(row["label"]) for row in frame)
-    )
+    return _listed(alt.layer(*layers), frame, width)
 
 
-def deltas(changes: Mapping[str, Interval], *, width: int = 520) -> alt.Chart:
+def deltas(changes: Mapping[str, Interval]) -> alt.LayerChart:
     """Change against the baseline per criterion, with its interval around zero."""
     import altair as alt
 
     frame = [
         {
             "label": visible_controls(name),
-            "change": _number(change.estimate),
-            "low": _number(change.ci_low),
-            "high": _number(change.ci_high),
+            "change": rounded(change.estimate),
+            "low": rounded(change.ci_low),
+            "high": rounded(change.ci_high),
             "n": change.n_cases,
         }
         for name, change in changes.items()
     ]
-    base = alt.Chart(alt.Data(values=frame)).encode(
-        y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=260, tickSize=0))
-    )
     x = alt.X("change:Q", title="change against the baseline", axis=alt.Axis(format="+%"))
-    zero = (
-        alt.Chart(alt.Data(values=[{"zero": 0}]))
-        .mark_rule(color=COLOURS["neutral"], strokeDash=[4, 3])
-        .encode(x="zero:Q")
-    )
-    bars = base.mark_rule(strokeWidth=2, color=COLOURS["now"]).encode(x="low:Q", x2="high:Q")
-    dots = base.mark_point(filled=True, size=70, opacity=1, color=COLOURS["now"]).encode(
-        x=x, tooltip=["label:N", "change:Q", "low:Q", "high:Q", "n:Q"]
-    )
-    return _styled(
-        alt.layer(zero, bars, dots),
-        width,
-        22 * len(frame) + 10,
-        (str(row["label"]) for row in frame),
-    )
+    return _listed(on_lines(frame, x, at=0), frame)
 
 
 def confusion(
@@ -128,9 +120,7 @@ def confusion(
     return _styled(alt.layer(heat, text), width, width)
 
 
-def spans(
-    values: Mapping[str, tuple[float, float, float]], title: str, *, width: int = 520
-) -> alt.Chart:
+def spans(values: Mapping[str, tuple[float, float, float]], title: str) -> alt.LayerChart:
     """Low, middle and high of each group, as a dot on a line from zero."""
     import altair as alt
 
@@ -138,17 +128,34 @@ def spans(
         {"label": visible_controls(name), "low": low, "middle": middle, "high": high}
         for name, (low, middle, high) in values.items()
     ]
-    base = alt.Chart(alt.Data(values=frame)).encode(
-        y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=260, tickSize=0))
-    )
     x = alt.X("middle:Q", title=title, scale=alt.Scale(zero=True))
-    lines = base.mark_rule(strokeWidth=2, color=COLOURS["now"]).encode(x="low:Q", x2="high:Q")
+    return _listed(on_lines(frame, x), frame)
+
+
+def on_lines(
+    frame: Sequence[Mapping[str, Any]], x: alt.X, *, at: float | None = None, room: int = 260
+) -> Any:
+    """Each row's `x` as a dot on the line from its `low` to its `high`.
+
+    Args:
+        frame: Rows of `label`, `low`, `high` and numbers for the tooltip.
+        x: Which of them is the dot.
+        at: Where a dashed line goes down the whole chart.
+        room: The longest label, in pixels.
+    """
+    import altair as alt
+
+    base = alt.Chart(alt.Data(values=frame)).encode(
+        y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=room, tickSize=0))
+    )
+    bars = base.mark_rule(strokeWidth=2, color=COLOURS["now"]).encode(x="low:Q", x2="high:Q")
     dots = base.mark_point(filled=True, size=70, opacity=1, color=COLOURS["now"]).encode(
-        x=x, tooltip=["label:N", "low:Q", "middle:Q", "high:Q"]
+        x=x, tooltip=[f"{name}:{'N' if name == 'label' else 'Q'}" for name in next(iter(frame), ())]
     )
-    return _styled(
-        alt.layer(lines, dots), width, 22 * len(frame) + 10, (str(row["label"]) for row in frame)
-    )
+    if at is None:
+        return alt.layer(bars, dots)
+    rule = alt.Chart(alt.Data(values=[{"at": at}])).encode(x="at:Q")
+    return alt.layer(rule.mark_rule(color=COLOURS["neutral"], strokeDash=[4, 3]), bars, dots)
 
 
 def quiet(chart: Any) -> Any:
@@ -197,17 +204,21 @@ def _rate_frame(summary: Summary, baseline: Summary | None) -> list[dict[str, An
             frame.append(
                 {
                     "label": visible_controls(label),
-                    "estimate": _number(unit[0]),
-                    "ci_low": _number(unit[1]),
-                    "ci_high": _number(unit[2]),
+                    "estimate": rounded(unit[0]),
+                    "ci_low": rounded(unit[1]),
+                    "ci_high": rounded(unit[2]),
                     "n": rate.n_cases,
                     "floor": None if floor is None else (float(floor) - low) / (high - low),
                     "baseline": None
                     if was is None
-                    else _number((was.estimate - low) / (high - low)),
+                    else rounded((was.estimate - low) / (high - low)),
                 }
             )
     return frame
+
+
+def _listed(chart: Any, frame: Sequence[Mapping[str, Any]], width: int = 520) -> Any:
+    return _styled(chart, width, 22 * len(frame) + 10, (str(row["label"]) for row in frame))
 
 
 def _styled(chart: Any, width: int, height: int, labels: Iterable[str] = ()) -> Any:
@@ -221,5 +232,6 @@ def _styled(chart: Any, width: int, height: int, labels: Iterable[str] = ()) -> 
     )
 
 
-def _number(value: float) -> float | None:
+def rounded(value: float) -> float | None:
+    """A number as a chart takes it; None for NaN, which JSON has not."""
     return None if math.isnan(value) else round(value, 6)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from evalkit.report.charts import COLOURS, quiet
+from evalkit.report.charts import COLOURS, on_lines, quiet, rounded
 from evalkit.report.safe import visible_controls
 from evalkit.runs.duel import Duel
 from evalkit.runs.duel_standing import Standing
@@ -44,7 +43,7 @@ def picture(duel: Duel, standing: Standing, *, blind: bool = False) -> alt.VConc
     )
 
 
-def preference_by_stratum(standing: Standing, *, width: int = 230) -> alt.LayerChart:
+def preference_by_stratum(standing: Standing) -> alt.LayerChart:
     """How often A is preferred, in all and per stratum, with intervals around one half."""
     import altair as alt
 
@@ -52,30 +51,17 @@ def preference_by_stratum(standing: Standing, *, width: int = 230) -> alt.LayerC
     if len(standing.by_stratum) > 1:
         parts += list(standing.by_stratum.items())
     frame = [_rate(name, rate) for name, rate in parts]
-    base = alt.Chart(alt.Data(values=frame)).encode(
-        y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=200, tickSize=0))
-    )
     x = alt.X(
         "estimate:Q",
         title="A preferred, 95 % interval",
         scale=alt.Scale(domain=[0, 1]),
         axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1.0]),
     )
-    half = (
-        alt.Chart(alt.Data(values=[{"half": 0.5}]))
-        .mark_rule(color=COLOURS["neutral"], strokeDash=[4, 3])
-        .encode(x="half:Q")
-    )
-    bars = base.mark_rule(strokeWidth=2, color=COLOURS["now"]).encode(x="low:Q", x2="high:Q")
-    dots = base.mark_point(filled=True, size=70, opacity=1, color=COLOURS["now"]).encode(
-        x=x, tooltip=["label:N", "estimate:Q", "low:Q", "high:Q", "n:Q"]
-    )
-    return _sized(
-        alt.layer(half, bars, dots), "Preference by stratum", width, max(130, 24 * len(frame))
-    )
+    drawn = on_lines(frame, x, at=0.5, room=200)
+    return _sized(drawn, "Preference by stratum", 230, max(130, 24 * len(frame)))
 
 
-def length_and_preference(standing: Standing, *, width: int = 220) -> alt.Chart:
+def length_and_preference(standing: Standing) -> alt.Chart:
     """How much longer A is, against who won: a judge that pays for length fills a diagonal."""
     import altair as alt
 
@@ -92,21 +78,16 @@ def length_and_preference(standing: Standing, *, width: int = 220) -> alt.Chart:
         .mark_point(filled=True, size=80, opacity=0.75)
         .encode(
             x=alt.X("gap:Q", title="A longer than B by … characters"),
-            y=alt.Y(
-                "winner:N",
-                sort=list(OUTCOMES),
-                title=None,
-                scale=alt.Scale(domain=list(OUTCOMES)),
-            ),
+            y=_by_outcome("winner:N"),
             color=_scale("winner:N", 1),
             shape=_scale("winner:N", 0),
             tooltip=["case:N", "gap:Q", "winner:N"],
         )
     )
-    return _sized(chart, "Length against preference", width, 130)
+    return _sized(chart, "Length against preference", 220, 130)
 
 
-def flips_by_case(duel: Duel, standing: Standing, *, width: int = 0) -> alt.Chart:
+def flips_by_case(duel: Duel, standing: Standing) -> alt.Chart:
     """Each case in the order of the suite: who won, or that the winner changed with the order."""
     import altair as alt
 
@@ -129,15 +110,15 @@ def flips_by_case(duel: Duel, standing: Standing, *, width: int = 0) -> alt.Char
                 title=None,
                 axis=alt.Axis(labelAngle=-45, labelOverlap=len(frame) > 24, labelLimit=120),
             ),
-            y=alt.Y("outcome:N", sort=list(OUTCOMES), title=None, scale=_all_outcomes()),
+            y=_by_outcome("outcome:N"),
             color=_scale("outcome:N", 1),
             shape=_scale("outcome:N", 0),
             tooltip=["case:N", "outcome:N"],
         )
     )
-    drawn = width or min(560, max(460, 18 * len(frame)))
+    width = min(560, max(460, 18 * len(frame)))
     more = f", the first {MOST}" if len(standing.verdicts) > MOST else ""
-    return _sized(chart, f"Flips by case{more}", drawn, 130)
+    return _sized(chart, f"Flips by case{more}", width, 130)
 
 
 def _outcome(winner: str | None, reason: str) -> str:
@@ -151,21 +132,18 @@ def _outcome(winner: str | None, reason: str) -> str:
 def _rate(name: str, rate: Interval) -> dict[str, Any]:
     return {
         "label": f"{visible_controls(name)} (n = {rate.n_cases})",
-        "estimate": _number(rate.estimate),
-        "low": _number(rate.ci_low),
-        "high": _number(rate.ci_high),
+        "estimate": rounded(rate.estimate),
+        "low": rounded(rate.ci_low),
+        "high": rounded(rate.ci_high),
         "n": rate.n_cases,
     }
 
 
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, 6)
-
-
-def _all_outcomes() -> Any:
+def _by_outcome(field: str) -> Any:
     import altair as alt
 
-    return alt.Scale(domain=list(OUTCOMES))
+    names = list(OUTCOMES)
+    return alt.Y(field, sort=names, title=None, scale=alt.Scale(domain=names))
 
 
 def _scale(field: str, part: int) -> Any:

@@ -23,9 +23,10 @@ SHAPES = {
     **{"model": "triangle-up", "cases": "cross", "judge": "triangle-right"},
     **{"several": "triangle-down", "drift": "triangle-left"},
 }
+WIDTH, HEIGHT = 420, 120  # of one series
 
 
-def history_chart(series: Series, *, width: int = 420, height: int = 120) -> alt.LayerChart:
+def history_chart(series: Series) -> alt.LayerChart:
     """Score over time with its interval band; each step's shape and colour name its cause."""
     import altair as alt
 
@@ -60,11 +61,11 @@ def history_chart(series: Series, *, width: int = 420, height: int = 120) -> alt
         angle=270 if upright else 0,
         align="right" if upright else "center",
         limit=110,
-    ).encode(y=alt.value(height), text="word:N", color=colour)
+    ).encode(y=alt.value(HEIGHT), text="word:N", color=colour)
     floor = base.mark_line(color=COLOURS["floor"], strokeDash=[4, 3]).encode(y="floor:Q")
-    title = alt.Title(visible_controls(series.title), limit=width)
+    title = alt.Title(visible_controls(series.title), limit=WIDTH)
     drawn: Any = alt.layer(band, floor, line, words, dots)
-    return quiet(drawn.properties(width=width, height=height, title=title))
+    return quiet(drawn.properties(width=WIDTH, height=HEIGHT, title=title))
 
 
 def history_frame(series: list[Series]) -> pd.DataFrame:
