@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["all_of", "counted"]
+from collections.abc import Sequence
+
+__all__ = ["all_of", "counted", "listed"]
 
 
 def counted(n: int | str | None, one: str, many: str = "") -> str:
@@ -22,3 +24,9 @@ def counted(n: int | str | None, one: str, many: str = "") -> str:
 def all_of(n: int, one: str) -> str:
     """`all 24 replies`, and `1 reply` where there is one."""
     return f"{'' if n == 1 else 'all '}{counted(n, one)}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """`a, b, c and 4 more`: the first `most` of some names."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -8,6 +8,7 @@ Whatever a template builds is weighed when it is built, and what multiplies is w
 from __future__ import annotations
 
 import functools
+import math
 import re
 import threading
 import time
@@ -28,16 +29,13 @@ SECONDS = 10.0  # of this thread's own computing
 BITS = 100_000  # of one number
 
 # What a template may call on a text, a number or a container: nothing that can grow unweighed.
-METHODS = frozenset(
-    (
-        *("capitalize", "casefold", "center", "copy", "count", "endswith", "find", "format"),
-        *("get", "index", "isalnum", "isalpha", "isascii", "isdecimal", "isdigit", "islower"),
-        *("isnumeric", "isspace", "istitle", "isupper", "items", "join", "keys", "ljust"),
-        *("lower", "lstrip", "partition", "removeprefix", "removesuffix", "replace", "rfind"),
-        *("rindex", "rjust", "rpartition", "rsplit", "rstrip", "split", "splitlines"),
-        *("startswith", "strip", "swapcase", "title", "upper", "values", "zfill"),
-    )
-)
+_METHODS = """
+capitalize casefold center copy count endswith find format get index isalnum isalpha isascii
+isdecimal isdigit islower isnumeric isspace istitle isupper items join keys ljust lower lstrip
+partition removeprefix removesuffix replace rfind rindex rjust rpartition rsplit rstrip split
+splitlines startswith strip swapcase title upper values zfill
+"""
+METHODS = frozenset(_METHODS.split())
 # These make HTML, or another text each time, and so no prompt.
 NO_FILTERS = ("random", "urlize", "xmlattr")
 
@@ -47,9 +45,7 @@ class TooMuch(Exception):
 
 
 class _Budget(threading.local):
-    left = steps = 0
-    until = 0.0
-    open = False
+    left = steps = until = math.inf
 
 
 _budget = _Budget()
@@ -57,31 +53,26 @@ _budget = _Budget()
 
 @contextmanager
 def _bounded() -> Generator[None]:
-    _budget.left, _budget.steps, _budget.open = MOST, STEPS, True
-    _budget.until = time.thread_time() + SECONDS
+    now = time.thread_time()
+    _budget.left, _budget.steps, _budget.until = MOST, STEPS, now + SECONDS
     try:
         yield
     finally:
-        _budget.open = False
-
-
-def _make(size: float) -> None:
-    if not _budget.open:
-        return
-    _budget.left -= int(min(size, MOST + 1))
-    if _budget.left < 0:
-        raise TooMuch(f"it makes more than {MOST:,} characters")
+        _budget.left = _budget.steps = _budget.until = math.inf
 
 
 def _room(size: float) -> None:
     """Whether so much may still be made; found out before memory is asked for it."""
-    if _budget.open and size > _budget.left:
+    if size > _budget.left:
         raise TooMuch(f"it makes more than {MOST:,} characters")
 
 
+def _make(size: float) -> None:
+    _room(size)
+    _budget.left -= size
+
+
 def _step() -> None:
-    if not _budget.open:
-        return
     _budget.steps -= 1
     if _budget.steps < 0:
         raise TooMuch(f"it takes more than {STEPS:,} steps")

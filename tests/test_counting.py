@@ -8,7 +8,7 @@ import pytest
 from chat_server import ChatServer
 from gate_situations import FLOOR, HARD, World
 
-from evalkit.counting import all_of, counted
+from evalkit.counting import all_of, counted, listed
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,14 @@ def test_a_number_and_its_noun_agree(n: int, one: str, said: str) -> None:
 def test_all_of_one_is_one() -> None:
     assert (all_of(24, "reply"), all_of(1, "reply")) == ("all 24 replies", "1 reply")
     assert counted(2, "stratum", "strata") == "2 strata"
+
+
+def test_names_that_are_left_out_of_a_list_are_counted() -> None:
+    assert (listed(["a", "b"], 2), listed("abcd", 2), listed([], 2)) == (
+        "a, b",
+        "a, b and 2 more",
+        "",
+    )
 
 
 @pytest.mark.parametrize("criteria", [FLOOR, HARD])

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from evalkit.counting import counted
+from evalkit.counting import counted, listed
 from evalkit.judges.panel import Panel
 from evalkit.report.safe import terminal_text
 from evalkit.report.tables import WIDTH, text_table
@@ -251,12 +251,7 @@ def left_out_lines(duel: Duel) -> list[str]:
     why: dict[str, list[str]] = {}
     for case, repeat, reason in duel.found.left_out:
         why.setdefault(reason, []).append(name_of((case, repeat), duel.plan.repeats))
-    return [f"not compared, {r}: {_few(list(dict.fromkeys(n)))}" for r, n in why.items()]
-
-
-def _few(names: Sequence[str], most: int = 12) -> str:
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    return [f"not compared, {r}: {listed(list(dict.fromkeys(n)), 12)}" for r, n in why.items()]
 
 
 def wrapped(texts: Iterable[str], *, first: str = "  ") -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.cases.suite import Suite, parse_suite
+from evalkit.counting import listed
 from evalkit.errors import EvalkitError
 from evalkit.hashing import short_hash
 from evalkit.runs.gate_redefined import redefined_since, threshold_changes
@@ -65,11 +66,11 @@ def read_reference(suite: Suite, ref: str) -> Reference:
     changed = frozenset(case for case in both if then_cases[case] != now_cases[case])
     gone, new_ones = then_cases.keys() - now_cases.keys(), now_cases.keys() - then_cases.keys()
     redefined += [
-        f"cases {word}: {_some(sorted(ids))}"
+        f"cases {word}: {listed(sorted(ids), 6)}"
         for word, ids in (("changed", changed), ("removed", gone))
         if ids
     ]
-    added = [f"cases added: {_some(sorted(new_ones))}"] if new_ones else []
+    added = [f"cases added: {listed(sorted(new_ones), 6)}"] if new_ones else []
     names = {c.name for c in suite.criteria}
     removed = tuple(c.name for c in old.criteria if c.gate and c.name not in names)
     said += [*redefined, *added]
@@ -138,7 +139,3 @@ def _file_change(name: str, lines: tuple[int, int] | None) -> str:
     if lines == (0, 0):
         return f"{name} (new)"
     return f"{name} (+{lines[0]} −{lines[1]} lines)"
-
-
-def _some(ids: list[str], most: int = 6) -> str:
-    return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, cast
 
+from evalkit.counting import listed
 from evalkit.errors import ScorerError
 from evalkit.records import Case, Finding, Reply, Score
 from evalkit.scorers.answer import Answer, answer_of, expected_texts, no_answer
@@ -309,5 +310,4 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _named(texts: tuple[str, ...] | list[str]) -> str:
-    shown = ", ".join(repr(text[:80]) for text in texts[:5])
-    return shown + (f" and {len(texts) - 5} more" if len(texts) > 5 else "")
+    return listed([repr(text[:80]) for text in texts], 5)
