@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ __all__ = [
     "Asked",
     "FileJudge",
     "ask_model",
+    "justified",
+    "object_of",
     "prepare",
     "unread",
     "verdict_of",
@@ -53,6 +55,24 @@ _NOTICE = {
 # The key of the blocks depends on which of them the prompt shows. A judge mostly shows those that
 # it showed of the case before: then one rendering is enough.
 _shown_before: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+
+
+def object_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an object with these fields, in this order, and no other."""
+    return {
+        "type": "object",
+        "properties": dict(fields),
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+
+
+def justified(
+    chars: int, labels: Sequence[object], *, name: str = "verdict", kind: str = "string"
+) -> dict[str, Any]:
+    """The schema of a verdict: a justification of so many characters, then one of the labels."""
+    why = {"type": "string", "maxLength": chars}
+    return object_of({"justification": why, name: {"type": kind, "enum": list(labels)}})
 
 
 def prepare(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from evalkit.judges.asking import Asked, prepare, verdict_of
+from evalkit.judges.asking import Asked, justified, object_of, prepare, verdict_of
 from evalkit.judges.draft import DraftJudge
 from evalkit.judges.judge import draft_of
 from evalkit.judges.verdict import read_criteria
@@ -41,15 +39,6 @@ class CriteriaJudge(DraftJudge):
         """The request about one draft."""
         chars, labels = self.file.justification_chars, ["yes", "no"]
         labels += ["cannot_tell"] if self.may_abstain else []
-        one: dict[str, Any] = {
-            "type": "object",
-            "properties": {
-                "justification": {"type": "string", "maxLength": chars},
-                "verdict": {"type": "string", "enum": labels},
-            },
-            "required": ["justification", "verdict"],
-            "additionalProperties": False,
-        }
         form = ", ".join(f'"{n}": {{"justification": "...", "verdict": "..."}}' for n in self.names)
         language = self.file.language
         questions = (f"- {name}: {question}" for name, question in self.criteria.items())
@@ -61,12 +50,7 @@ class CriteriaJudge(DraftJudge):
             closing=_CLOSING[language].format(
                 chars=chars, labels=" / ".join(labels), form=f"{{{form}}}"
             ),
-            schema={
-                "type": "object",
-                "properties": dict.fromkeys(self.names, one),
-                "required": list(self.names),
-                "additionalProperties": False,
-            },
+            schema=object_of(dict.fromkeys(self.names, justified(chars, labels))),
             max_tokens=100 + len(self.names) * (60 + chars),
             repeat=repeat,
             flags=self.kin_flags(reply),

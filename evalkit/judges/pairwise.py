@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 from evalkit.errors import JudgeError
-from evalkit.judges.asking import Asked, FileJudge, ask_model, prepare, verdict_of
+from evalkit.judges.asking import Asked, FileJudge, ask_model, justified, prepare, verdict_of
 from evalkit.judges.judge import (
     BOTH_ORDERS,
     Ask,
@@ -134,15 +134,7 @@ class PairwiseJudge(FileJudge):
             {"draft_a": first.text, "draft_b": second.text},
             brief=_BRIEF[language].format(tie=_TIE[language] if self.file.ties else ""),
             closing=_CLOSING[language].format(chars=chars, labels=" / ".join(labels)),
-            schema={
-                "type": "object",
-                "properties": {
-                    "justification": {"type": "string", "maxLength": chars},
-                    "verdict": {"type": "string", "enum": labels},
-                },
-                "required": ["justification", "verdict"],
-                "additionalProperties": False,
-            },
+            schema=justified(chars, labels),
             max_tokens=100 + chars,
             repeat=repeat,
             flags=(*flags, *masked),

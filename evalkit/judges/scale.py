@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalkit.judges.asking import Asked, prepare, verdict_of
+from evalkit.judges.asking import Asked, justified, prepare, verdict_of
 from evalkit.judges.draft import DraftJudge
 from evalkit.judges.judge import draft_of
 from evalkit.judges.verdict import read_scale
@@ -44,15 +44,7 @@ class ScaleJudge(DraftJudge):
             {"draft": draft_of(reply)},
             brief="\n".join([_BRIEF[language], *(f"{k}: {v}" for k, v in self.levels.items())]),
             closing=_CLOSING[language].format(chars=chars, levels=", ".join(map(str, levels))),
-            schema={
-                "type": "object",
-                "properties": {
-                    "justification": {"type": "string", "maxLength": chars},
-                    "score": {"type": "integer", "enum": levels},
-                },
-                "required": ["justification", "score"],
-                "additionalProperties": False,
-            },
+            schema=justified(chars, levels, name="score", kind="integer"),
             max_tokens=100 + chars,
             repeat=repeat,
             flags=self.kin_flags(reply),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from evalkit.errors import JudgeError
-from evalkit.judges.judge import BOTH_ORDERS, Ask, Judge, Pairing, PairVerdict
+from evalkit.judges.judge import BOTH_ORDERS, Ask, Judge, PairVerdict
 from evalkit.records import Case, Reply
 from evalkit.stats.ranking import Ranking, rank_systems
 
@@ -30,8 +30,6 @@ async def tournament(
     ask: Ask,
     *,
     baseline: str | None = None,
-    repeat: int = 0,
-    how: Pairing = BOTH_ORDERS,
 ) -> Tournament:
     """Several drafts of one case: each against each, or each against the baseline.
 
@@ -50,9 +48,9 @@ async def tournament(
         if baseline is None
         else [(name, baseline) for name in names if name != baseline]
     )
-    how = replace(how, names=(*how.names, *names))
+    how = replace(BOTH_ORDERS, names=tuple(names))
     verdicts = await asyncio.gather(
-        *(judge.compare(case, drafts[x], drafts[y], ask, repeat, how) for x, y in pairs)
+        *(judge.compare(case, drafts[x], drafts[y], ask, how=how) for x, y in pairs)
     )
     games = zip(pairs, verdicts, strict=True)
     return Tournament(case.id, tuple((x, y, v) for (x, y), v in games))
