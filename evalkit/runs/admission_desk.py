@@ -19,6 +19,7 @@ from evalkit.runs.desk import Desk
 from evalkit.runs.execute import Progress
 from evalkit.runs.job import Job
 from evalkit.runs.ledger import append_entries
+from evalkit.runs.session import bill
 from evalkit.scorers import SCORERS
 from evalkit.validity.admission_run import AdmissionRun, admission_requests, run_admission
 from evalkit.validity.anchor_files import load_anchor
@@ -72,12 +73,8 @@ class AdmissionPrice:
         """`Score 61 items · 61 new calls · free · about 40 s`."""
         if not self.estimate.new:
             return f"Show · {all_of(self.estimate.recorded, 'verdict')} recorded"
-        usd = self.estimate.cost_usd
-        money = "price unknown" if usd is None else "free" if not usd else f"at most ${usd:.2f}"
-        parts = [f"Score {self.parts}", f"{counted(self.estimate.new, 'new call')}", money]
-        if self.seconds is not None:
-            parts.append(f"about {max(1, round(self.seconds))} s")
-        return " · ".join(parts)
+        cost = bill(self.estimate.cost_usd, self.seconds)
+        return f"Score {self.parts} · {counted(self.estimate.new, 'new call')} · {cost}"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from evalkit.records import Reply, Request
 from evalkit.runs.duel import DuelPlan, Key
 from evalkit.runs.duel_sides import Side
 from evalkit.runs.plan import Plan
+from evalkit.runs.session import bill
 
 __all__ = ["DuelPrice", "price_duel"]
 
@@ -51,19 +52,10 @@ class DuelPrice:
             recorded = self.task.recorded + self.judge.recorded
             return f"Show · {counted(self.pairs, 'pair')} · {all_of(recorded, 'reply')} recorded"
         most = "up to " if self.judge_unknown else ""
-        money = "price unknown" if self.usd is None else f"at most ${self.usd:.2f}"
         verdicts = counted(self.judge.new + self.judge_unknown, "verdict")
-        parts = [
-            f"Compare {counted(self.pairs, 'pair')}",
-            f"{counted(self.task.new, 'reply')} and {most}{verdicts}",
-            "free" if self.usd == 0 else money,
-        ]
-        if self.seconds:
-            short = self.seconds < 90
-            parts.append(
-                f"about {self.seconds:.0f} s" if short else f"about {self.seconds / 60:.0f} min"
-            )
-        return " · ".join(parts)
+        asked = f"{counted(self.task.new, 'reply')} and {most}{verdicts}"
+        cost = bill(self.usd, self.seconds or None)
+        return f"Compare {counted(self.pairs, 'pair')} · {asked} · {cost}"
 
 
 def price_duel(plan: DuelPlan, client: Client) -> DuelPrice:

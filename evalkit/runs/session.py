@@ -19,7 +19,7 @@ from evalkit.models.store import CallStore
 from evalkit.records import Reply, Request
 from evalkit.runs.plan import Plan
 
-__all__ = ["Price", "Workbench", "price_of"]
+__all__ = ["Price", "Workbench", "bill", "price_of"]
 
 
 class Workbench:
@@ -119,15 +119,8 @@ class Price:
         if not self.new_calls:
             return f"Show · {all_of(self.task.recorded, 'reply')} recorded"
         judges = f" + up to {self.judge_calls} by judges" if self.judge_calls else ""
-        money = "price unknown" if self.usd is None else f"at most ${self.usd:.2f}"
-        parts = [
-            f"Run {self.cases} x {self.repeats}",
-            f"{counted(self.task.new, 'new call')}{judges}",
-            "free" if self.usd == 0 else money,
-        ]
-        if self.seconds is not None:
-            parts.append(f"about {_duration(self.seconds)}")
-        return " · ".join(parts)
+        calls = f"{counted(self.task.new, 'new call')}{judges}"
+        return f"Run {self.cases} x {self.repeats} · {calls} · {bill(self.usd, self.seconds)}"
 
 
 def price_of(
@@ -196,6 +189,12 @@ def _usd_unknown(client: Client, model: str) -> bool:
 
 def _nothing() -> Iterator[Any]:
     return iter(())
+
+
+def bill(usd: float | None, seconds: float | None) -> str:
+    """How every button that costs something ends: `at most $0.02 · about 40 s`."""
+    money = "price unknown" if usd is None else f"at most ${usd:.2f}" if usd else "free"
+    return money if seconds is None else f"{money} · about {_duration(seconds)}"
 
 
 def _duration(seconds: float) -> str:
