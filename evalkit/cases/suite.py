@@ -184,7 +184,7 @@ def parse_suite(text: str, folder: Path | str) -> Suite:
     try:
         read = _SuiteFile.model_validate(data)
     except ValidationError as error:
-        raise SuiteError(_sentence(file, error, data)) from None
+        raise SuiteError(_sentence(file, error)) from None
     _check_task(file, read.task, folder)
     return Suite(
         name=read.name,
@@ -233,7 +233,7 @@ _KEYS = {
 }
 
 
-def _sentence(file: Path, error: ValidationError, data: Mapping[str, Any]) -> str:
+def _sentence(file: Path, error: ValidationError) -> str:
     """The first fault, in terms of the table it stands in."""
     first = error.errors(include_url=False)[0]
     table = str(first["loc"][0]) if len(first["loc"]) > 1 else ""

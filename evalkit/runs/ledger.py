@@ -69,7 +69,8 @@ def append_entries(path: Path, entries: Iterable[LedgerEntry], *, once: str = ""
     try:
         if path.exists() and path.stat().st_size:
             _check_head(path)
-        append_lines(path, lines, head="\t".join(COLUMNS), whole=_whole, check=check)
+        # a run id cut short still looks whole, so that only a line end proves a line
+        append_lines(path, lines, head="\t".join(COLUMNS), check=check)
     except _Held:
         return
     except OSError as error:
@@ -87,7 +88,7 @@ def read_ledger(path: Path) -> list[LedgerEntry]:
     try:
         if path.stat().st_size:
             _check_head(path)
-        lines = read_whole_lines(path, whole=_whole)[1:]
+        lines = read_whole_lines(path)[1:]
     except OSError as error:
         raise LedgerError(f"{path}: the ledger could not be read: {error.strerror}.") from error
     entries: list[LedgerEntry] = []
@@ -112,10 +113,6 @@ def _check_head(path: Path) -> None:
             f"{path}: the first line does not name the ledger's columns ({', '.join(COLUMNS)}). "
             "It is left untouched: move it away, or restore it from version control."
         )
-
-
-def _whole(line: str) -> bool:
-    return False  # a run id cut short still looks whole, so only a line end proves a line
 
 
 def _entry(line: str) -> LedgerEntry:

@@ -65,7 +65,7 @@ async def observe(
             text = f"not judged: the hard criterion {stopped!r} failed"
             scores |= {c.name: Score(None, text, ScoreStatus.NOT_JUDGED) for c in judged}
         else:
-            await _judge(plan, judged, case, reply, against, ask, repeat, scores, verdicts)
+            await _judge(plan, judged, case, reply, against, ask, scores, verdicts)
     return Row(
         case_id=case.id,
         stratum=case.stratum,
@@ -108,7 +108,6 @@ async def _judge(
     reply: Reply,
     against: Reply | None,
     ask: Ask,
-    repeat: int,
     scores: dict[str, Score],
     verdicts: dict[str, tuple[Verdict, ...]],
 ) -> None:
