@@ -79,11 +79,6 @@ class Suite:
         """The judge files of the suite, by name."""
         return tuple(sorted((self.folder / "judges").glob("*.md")))
 
-    @property
-    def strata(self) -> tuple[str, ...]:
-        """The strata, in the order of the mix, or in which the cases name them."""
-        return tuple(self.sampling.mix or dict.fromkeys(case.stratum for case in self.cases))
-
     def criterion(self, name: str) -> Criterion:
         """The criterion of that name.
 

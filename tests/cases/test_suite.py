@@ -83,7 +83,6 @@ def test_a_suite_holds_what_its_file_says(folder: Path) -> None:
     assert (suite.name, suite.domain, len(suite.cases)) == ("tiny", "test/en", 4)
     assert suite.task == Task("chat", "local/small", "prompts/a.md", "", "v1", 0.7, 220)
     assert suite.sampling == Sampling({"easy": 0.75, "hard": 0.25}, 3, 7)
-    assert suite.strata == ("easy", "hard")
     assert suite.prompt_path == folder / "prompts" / "a.md"
     assert suite.prompts == (folder / "prompts" / "a.md",)
     assert suite.judges == ()
