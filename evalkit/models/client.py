@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from evalkit.counting import counted
 from evalkit.errors import CallFailed, CallImpossible, EvalkitError, ReplayMissing
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from evalkit.models.sending import Line
 
 __all__ = ["CallEvent", "Client"]
+
+_T = TypeVar("_T")
 
 
 class CallEvent(NamedTuple):
@@ -229,9 +231,13 @@ class Client:
         self._under_way[key] = under_way
         outcome: Reply | None = None
         turns = self.store.turns if self.store is not None else None
+        ours = False
         try:
-            if turns is not None and await turns.take(key) and not fresh:
-                outcome = self._recorded_one(key)  # another process may have asked meanwhile
+            if turns is not None:
+                self._start_clock()
+                ours = await self._in_time(turns.take(key), model)
+            if not fresh and self.store is not None:
+                outcome = self._recorded_one(key)  # somebody else may have asked meanwhile
             if outcome is not None:
                 return await self._served(outcome, model, purpose, key)
             reply = replace(await call(), key=key)
@@ -254,7 +260,7 @@ class Client:
             under_way.exception()  # seen: nobody else may be waiting for it
             raise
         finally:
-            if turns is not None:
+            if turns is not None and ours:
                 turns.give_back(key)
             del self._under_way[key]
             if not under_way.done():  # None after a cancel: the next waiter asks
@@ -303,8 +309,8 @@ class Client:
             self._stopped = self._stopped or error
             raise
 
-    async def _in_time(self, call: Coroutine[Any, Any, Reply], who: str) -> Reply:
-        """The call's reply, unless the run's deadline passes first."""
+    async def _in_time(self, call: Coroutine[Any, Any, _T], who: str) -> _T:
+        """What this returns, unless the run's deadline passes first."""
         deadline = self._deadline
         if deadline is None:
             return await call

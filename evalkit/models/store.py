@@ -294,8 +294,8 @@ class CallStore:
         Raises:
             StoreError: If it is somebody else's, or of a later version.
         """
-        mark = db.execute("PRAGMA application_id").fetchone()[0]
         tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        mark = db.execute("PRAGMA application_id").fetchone()[0]  # second: made with the tables
         if mark == 0 and tables == 0:
             return False
         if mark != APPLICATION_ID:

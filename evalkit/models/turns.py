@@ -1,4 +1,4 @@
-"""Turns among processes on one call store: what one of them asks, the others wait for.
+"""Turns on one call store: what one client or process asks, the others wait for.
 
 A lock is one byte of an empty file beside the store, its place taken from the call's key. The
 kernel gives it back when its owner ends, however that ends.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import struct
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ _FCNTL = _system()  # None: two processes may pay for one call, and the first on
 
 
 class Turns:
-    """The turns of one open store.
+    """The turns of one open store, among its clients here and among processes.
 
     Args:
         path: The file of locks; made when the first turn is taken.
@@ -42,37 +43,54 @@ class Turns:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: int | None = None
+        self._opening = threading.Lock()  # two loops may come at once
+        self._held: dict[str, object] = {}  # a lock tells files that were opened apart, not clients
 
     async def take(self, key: str) -> bool:
-        """Wait until nobody else has this call's turn; False where the system has no such locks.
+        """Wait until nobody else has this call's turn; False when patience ran out.
 
         It polls, so that a wait blocks no thread that a reply needs to be stored.
         """
-        if _FCNTL is None:
-            return False
         waited = 0.0
-        try:
-            if self._file is None:
-                self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            while not self._set(key, _FCNTL.F_WRLCK):
-                if (waited := waited + LOOK_AGAIN_S) > PATIENCE_S:
-                    return False
-                await asyncio.sleep(LOOK_AGAIN_S)
-        except OSError:  # a file system without locks
-            return False
+        while not self._taken(key):
+            if (waited := waited + LOOK_AGAIN_S) > PATIENCE_S:
+                return False
+            await asyncio.sleep(LOOK_AGAIN_S)
         return True
 
     def give_back(self, key: str) -> None:
-        """The next process may ask, or read what was stored."""
+        """The next one may ask, or read what was stored; only for a turn that was taken."""
         if self._file is not None:
             with suppress(OSError):
                 self._set(key, _FCNTL.F_UNLCK)
+        self._held.pop(key, None)
 
     def close(self) -> None:
         """Give everything back."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _taken(self, key: str) -> bool:
+        mine = object()
+        if self._held.setdefault(key, mine) is not mine:
+            return False
+        free = True
+        try:
+            if _FCNTL is not None:
+                with self._opening:
+                    if self._file is None:
+                        how = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+                        self._file = os.open(self.path, how, 0o666)
+                free = self._set(key, _FCNTL.F_WRLCK)
+        except OSError:  # a file system without locks: turns among the clients of this store
+            pass
+        if not free:
+            del self._held[key]
+        return free
 
     def _set(self, key: str, kind: int) -> bool:
         assert self._file is not None

@@ -7,7 +7,9 @@ import hashlib
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -113,6 +115,19 @@ def test_several_processes_write_at_once(tmp_path: Path) -> None:
     with sqlite3.connect(file) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     db.close()
+
+
+def test_a_new_store_is_ours_whoever_makes_it_first(tmp_path: Path) -> None:
+    start = threading.Barrier(4, timeout=60)
+
+    def open_all() -> None:
+        for number in range(100):
+            start.wait()
+            CallStore(tmp_path / f"{number}.sqlite").close()
+
+    with ThreadPoolExecutor(4) as threads:
+        for opened in [threads.submit(open_all) for _ in range(4)]:
+            opened.result()
 
 
 def test_size_and_prune_by_run_and_age(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from chat_server import ChatServer
 from mini_suite import endpoints_of
 
+from evalkit.errors import CallFailed
 from evalkit.models.client import Client
 from evalkit.models.store import CallStore
 from evalkit.models.turns import Turns
@@ -49,6 +51,67 @@ def test_clients_that_share_a_store_send_no_call_twice(tmp_path: Path) -> None:
         found = asyncio.run(several(server))
         assert (server.stats()["requests"], server.stats()["distinct"]) == (20, 20)
     assert found == [[f"word{i}" for i in range(20)]] * 3
+
+
+def test_two_clients_of_one_open_store_pay_for_each_call_once(tmp_path: Path) -> None:
+    """A lock of an open file does not tell its clients apart."""
+    requests = [Request("srv/m", (Message("user", f"word{i}"),)) for i in range(8)]
+
+    async def ask(server: ChatServer) -> list[int]:
+        with CallStore(tmp_path / "calls.sqlite") as store:
+            clients = [Client(endpoints_of(server), store=store) for _ in range(2)]
+            replies = await asyncio.gather(*(c.ask(r) for c in clients for r in requests))
+            assert [r.text for r in replies] == [f"word{i}" for i in range(8)] * 2
+            for client in clients:
+                await client.aclose()
+            return [client.spend.calls for client in clients]
+
+    with ChatServer(latency_s=0.1) as server:
+        assert sum(asyncio.run(ask(server))) == 8, "each call is on one bill"
+        assert server.requests == 8
+
+
+def test_a_cancelled_wait_gives_back_no_turn_of_another(tmp_path: Path) -> None:
+    turns = Turns(tmp_path / "calls.turns")
+
+    async def wait() -> None:
+        assert await turns.take("ab" * 32)
+        waiting = asyncio.create_task(turns.take("ab" * 32))
+        await asyncio.sleep(0.1)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        other = asyncio.create_task(turns.take("ab" * 32))
+        await asyncio.sleep(0.1)
+        assert not other.done(), "two have the same turn"
+        turns.give_back("ab" * 32)
+        assert await asyncio.wait_for(other, 30)
+
+    asyncio.run(wait())
+    turns.close()
+
+
+def test_a_wait_for_a_turn_ends_with_the_runs_deadline(tmp_path: Path) -> None:
+    async def ask(server: ChatServer) -> None:
+        with CallStore(tmp_path / "calls.sqlite") as mine, CallStore(mine.path) as other:
+            async with Client(endpoints_of(server), store=mine, deadline_s=0.2) as client:
+                asked = Request("srv/m", (Message("user", "word"),))
+                assert await other.turns.take(client.key_of(asked)), "as a process that was stopped"
+                with pytest.raises(CallFailed, match=r"the run's deadline of 0\.2 s has passed"):
+                    await client.ask(asked)
+
+    with ChatServer() as server:
+        asyncio.run(ask(server))
+        assert server.requests == 0
+
+
+def test_stores_that_nobody_closes_keep_no_file_open(tmp_path: Path) -> None:
+    async def take() -> int:
+        assert await Turns(tmp_path / "calls.turns").take("ab" * 32)
+        with (tmp_path / "next").open("w") as file:
+            return file.fileno()
+
+    numbers = {asyncio.run(take()) for _ in range(20)}
+    assert len(numbers) == 1, "the next file gets the number that was freed"
 
 
 def test_processes_that_start_at_the_same_moment_pay_for_each_call_once(tmp_path: Path) -> None:
