@@ -8,6 +8,7 @@ somebody who may says that it is meant (decision 0115).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,9 +16,9 @@ from typing import Any
 
 from evalkit.cases.criterion import Criterion
 from evalkit.cases.suite import Suite
-from evalkit.runs.git import file_at
+from evalkit.runs.git import changed_files, file_at
 
-__all__ = ["FLAG", "loosened", "problem_of", "redefined_since", "threshold_changes"]
+__all__ = ["FLAG", "loosened", "moved_behind", "problem_of", "redefined_since", "threshold_changes"]
 
 FLAG = "--allow-redefined"
 _LEAST, _MOST = ("min", "min_win_rate", "pass_at"), ("max_drop",)
@@ -39,11 +40,13 @@ def redefined_since(
     """
     if suite.name != old.name:
         yield f"the suite is named {suite.name}, not {old.name} as at {ref}"
+    judged = any(c.judge for c in old.criteria)
+    if judged and suite.domain != old.domain:
+        yield f"domain, for which judges hold licences: {old.domain} at {ref}, {suite.domain} now"
     for key in ("mix", "repeats", "seed"):
         then, now = getattr(old.sampling, key), getattr(suite.sampling, key)
         if then != now:
             yield f"sampling.{key}: {then} at {ref}, {now} now"
-    judged = any(c.judge for c in old.criteria)
     now_by = {c.name: c for c in suite.criteria}
     for criterion in old.criteria:
         if not criterion.gate or (found := now_by.get(criterion.name)) is None:
@@ -56,10 +59,30 @@ def redefined_since(
             )
         named = [criterion.judge, *criterion.settings.values()]
         for name in [n for n in named if isinstance(n, str)]:
-            if moved := [file for file in files if Path(file).is_relative_to(name)]:
-                yield f"criterion {criterion.name} reads {moved[0]}, which differs from {ref}"
+            if moved := moved_behind(name, suite.folder, sha, files):
+                yield f"criterion {criterion.name} reads {moved}, which differs from {ref}"
         if criterion.scorer and ":" in criterion.scorer and _code_differs(criterion.scorer, sha):
             yield f"criterion {criterion.name} is scored by code that differs from {ref}"
+
+
+def moved_behind(name: str, folder: Path, sha: str, files: Collection[str]) -> str:
+    """The file that a name in a suite leads to and that differs from a commit, or "".
+
+    It is the one of that name, one below it, or what stands behind a link; inside the suite's
+    folder (`files` are those that differ there) or elsewhere in the repository.
+    """
+    if "\0" in name:
+        return ""
+    root = folder.resolve()
+    for place in dict.fromkeys((os.path.normpath(root / name), os.path.realpath(root / name))):
+        if root.is_relative_to(place):  # the suite's folder, as "" and "." are: no file of it
+            continue
+        inside = Path(place).is_relative_to(root)
+        above = root if inside else Path(place).parent
+        differ = files if inside else changed_files(above, sha)
+        if moved := [file for file in differ if (above / file).is_relative_to(place)]:
+            return Path(os.path.relpath(above / moved[0], root)).as_posix()
+    return ""
 
 
 def loosened(
@@ -118,6 +141,7 @@ def problem_of(redefined: Iterable[str], what: str, mend: str) -> tuple[str, ...
 def _meaning(criterion: Criterion, *, hard: bool) -> dict[str, Any]:
     """What a criterion measures; `hard` is part of it where it keeps a case from the judges."""
     whole = criterion.meaning()
+    whole["settings"] = {"allow_repair": criterion.allow_repair, **criterion.settings}
     return whole if hard else {k: v for k, v in whole.items() if k != "hard"}
 
 
@@ -126,8 +150,12 @@ def _code_differs(entry: str, sha: str) -> bool:
     try:
         spec = find_spec(entry.partition(":")[0])
         path = Path(spec.origin) if spec and spec.origin else None
-        then = file_at(path, sha) if path and path.is_file() else None
-        return then is not None and path is not None and then != path.read_text("utf-8")
+        if path is None or not path.is_file():
+            return False
+        then = file_at(path, sha)
+        if then is None:  # it stands in another file now, or outside the repository
+            return path.name in changed_files(path.parent, sha)
+        return then != path.read_text("utf-8-sig")
     except (ImportError, ValueError, OSError):  # outside the repository: not of this change
         return False
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from evalkit.cases.suite import Suite, parse_suite
 from evalkit.counting import listed
 from evalkit.errors import EvalkitError
 from evalkit.hashing import short_hash
-from evalkit.runs.gate_redefined import redefined_since, threshold_changes
+from evalkit.runs.gate_redefined import moved_behind, redefined_since, threshold_changes
 from evalkit.runs.git import changed_files, file_at, resolve_ref
 from evalkit.runs.manifest import Manifest
 
@@ -60,7 +60,8 @@ def read_reference(suite: Suite, ref: str) -> Reference:
     said += threshold_changes(old.thresholds(), suite.thresholds(), "at " + ref, "now")
     redefined = list(redefined_since(suite, old, ref, sha, files))
     tags = any("tags" in c.where for c in (*old.criteria, *suite.criteria))
-    then_cases = _case_hashes(file_at(suite.folder / "cases.jsonl", sha) or "", files, tags=tags)
+    moved = functools.cache(lambda name: bool(moved_behind(name, suite.folder, sha, files)))
+    then_cases = _case_hashes(file_at(suite.folder / "cases.jsonl", sha) or "", moved, tags=tags)
     now_cases = _case_hashes((suite.folder / "cases.jsonl").read_text("utf-8-sig"), tags=tags)
     both = then_cases.keys() & now_cases.keys()
     changed = frozenset(case for case in both if then_cases[case] != now_cases[case])
@@ -112,10 +113,12 @@ def _replies(manifest: Manifest) -> list[Any]:
     return [manifest.suite, prompt, manifest.model, settings, manifest.app_version, seed]
 
 
-def _case_hashes(text: str, moved: Collection[str] = (), *, tags: bool = False) -> dict[str, str]:
+def _case_hashes(
+    text: str, moved: Callable[[str], bool] = lambda _: False, *, tags: bool = False
+) -> dict[str, str]:
     """Id to a hash of the line's content; what is no case is passed over, loading names it.
 
-    `moved` are files whose content was another one; `tags` count where a criterion looks at them.
+    `moved` tells files whose content was another one; `tags` count where a criterion looks at them.
     """
     left_out = ("why",) if tags else ("why", "tags")
     found: dict[str, str] = {}
@@ -125,9 +128,9 @@ def _case_hashes(text: str, moved: Collection[str] = (), *, tags: bool = False) 
             name = str(case.pop("id"))
         except (ValueError, KeyError, AttributeError, TypeError):
             continue
-        content = {k: v for k, v in case.items() if k not in left_out}
+        content = {k: v for k, v in case.items() if k not in left_out and v not in (None, [], {})}
         files = case.get("material")
-        if isinstance(files, list) and any(Path(str(file)).as_posix() in moved for file in files):
+        if isinstance(files, list) and any(moved(str(file)) for file in files):
             content["material"] = "other files"
         found[name] = short_hash(content)
     return found

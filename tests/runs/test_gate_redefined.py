@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -106,6 +107,51 @@ def test_a_file_is_known_by_its_name_whatever_git_makes_of_it(world: World) -> N
     assert len(since(world).redefined) == 1
 
 
+@pytest.mark.parametrize("name", ["../shapes/s.json", "prompts/../../shapes/s.json", "link.json"])
+def test_a_file_is_found_wherever_its_name_leads(world: World, name: str) -> None:
+    """Out of the suite's folder, by a detour or behind a link: it decides all the same."""
+    world.suite(SCHEMA.replace("s.json", name), cases=[{**CASES[0], "material": []}])
+    shapes = world.folder.parent / "shapes"
+    shapes.mkdir()
+    (shapes / "s.json").write_text('{"type": "object"}')
+    (world.folder / "link.json").symlink_to("../shapes/s.json")
+    world.commit()
+    assert since(world).redefined == ()
+    world.edit('"object"', '["object", "string"]', "../shapes/s.json")
+    assert since(world).redefined == (
+        "criterion shape reads ../shapes/s.json, which differs from main",
+    )
+
+
+@pytest.mark.parametrize(
+    ("criteria", "old", "new", "file"),
+    [
+        (FLOOR + 'field = ""\n', "Say", "Please say", "prompts/say.md"),
+        (FLOOR.replace('expected = "word"', 'text = "."'), "Say", "Now say", "prompts/say.md"),
+        (SCHEMA, "min = 0.1", "min = 0.1\nallow_repair = false", "suite.toml"),
+        (FLOOR, '"c0", "inputs"', '"c0", "cluster": null, "inputs"', "cases.jsonl"),
+        (FLOOR, "words/en", "words/de", "suite.toml"),
+    ],
+    ids=["an empty setting", "a full stop", "a default said", "nothing said", "a domain, no judge"],
+)
+def test_what_changes_nothing_that_decides_is_free(
+    world: World, criteria: str, old: str, new: str, file: str
+) -> None:
+    committed(world, criteria)
+    world.edit(old, new, file)
+    assert since(world).changes
+    assert since(world).redefined == ()
+
+
+def test_a_domain_says_which_licences_hold(world: World) -> None:
+    world.licence()
+    committed(world, FLOOR + KIND)
+    world.edit("words/en", "words/de")
+    assert since(world).redefined == (
+        "domain, for which judges hold licences: words/en at main, words/de now",
+    )
+
+
 def test_a_byte_order_mark_at_the_ref_hides_no_case(world: World) -> None:
     world.suite(FLOOR)
     cases = world.folder / "cases.jsonl"
@@ -157,6 +203,13 @@ def test_code_of_a_scorer_of_one_s_own_is_part_of_what_decides(
     committed(world, FLOOR.replace('"contains"', f'"{code.stem}:Contains"'))
     assert since(world).redefined == ()
     code.write_text("from evalkit.scorers.text import Contains as Real\nContains = Real\n")
+    assert since(world).redefined == (
+        "criterion says_word is scored by code that differs from main",
+    )
+    code.unlink()
+    (world.root / code.stem).mkdir()
+    (world.root / code.stem / "__init__.py").write_text("Contains = None\n")
+    importlib.invalidate_caches()
     assert since(world).redefined == (
         "criterion says_word is scored by code that differs from main",
     )
