@@ -77,7 +77,7 @@ def read_rows(path: Path) -> Iterator[Row]:
         for number, line in enumerate(lines, start=1):
             try:
                 yield row_from_json(line)
-            except (KeyError, TypeError, ValueError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 raise damaged_row(path, number, error) from error
 
 

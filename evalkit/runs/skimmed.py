@@ -54,5 +54,5 @@ def skimmed_rows(path: Path) -> Iterator[SkimmedRow]:
         for number, line in enumerate(lines, start=1):
             try:
                 yield decode(line)
-            except (DecodeError, ValidationError, UnicodeDecodeError) as error:
+            except (DecodeError, ValidationError, UnicodeDecodeError, RecursionError) as error:
                 raise damaged_row(path, number, error) from error

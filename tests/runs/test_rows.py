@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,8 +53,19 @@ def test_any_reply_is_one_line_of_utf8(text: str) -> None:
     assert row_to_json(row_from_json(line)) == line
 
 
-def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        row_to_json(ROW)[:80],
+        "[]",
+        "null",
+        row_to_json(replace(ROW, scores={}))[:-1] + ',"criteria":null}',
+        '{"x":' + "[" * 100_000,
+    ],
+    ids=["cut", "a list", "null", "no criteria", "deep"],
+)
+def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
     file = tmp_path / "rows.jsonl"
-    file.write_text(row_to_json(ROW) + "\n" + row_to_json(ROW)[:80] + "\n")
+    file.write_text(row_to_json(ROW) + "\n" + line + "\n")
     with pytest.raises(BaselineError, match=r"rows\.jsonl:2: this line is not a row"):
         list(read_rows(file))

@@ -77,6 +77,7 @@ def test_every_counted_field_is_the_row_s(tmp_path: Path) -> None:
         '{"case_id":"a","stratum":"s","repeat":0,"status":"ok","criteria":{"c":{"status":"ok",'
         '"value":1.5}}}',
         "\udcff",
+        '{"x":' + "[" * 100_000,
     ],
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
