@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,10 @@ def serve(gguf: Path, name: str, *, slots: int, context: int, threads: int) -> N
     params.offline = True
     params.ui = False
     server = xllamacpp.Server(params)
-    print(f"listening {server.listening_address}", flush=True)
-    while sys.stdin.buffer.read(4096):
-        pass
+    with suppress(OSError):  # the parent may be gone already
+        print(f"listening {server.listening_address}", flush=True)
+        while sys.stdin.buffer.read(4096):
+            pass
     os._exit(0)  # a graceful stop would wait for replies that nobody reads any more
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from evalkit.errors import ConfigError
 from evalkit.models.endpoints import load_endpoints
-from evalkit.models.local import LocalModel, find_gguf, why_unavailable
+from evalkit.models.local import DEFAULT_MODEL, LocalModel, find_gguf, why_unavailable
 
 needs_model = pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "installed")
 
@@ -102,6 +102,24 @@ def test_it_dies_with_its_parent_also_on_kill_9() -> None:
     parent.wait()
     parent.stdout.close()
     assert gone(server_pid)
+
+
+@needs_model
+@pytest.mark.local_model
+def test_it_ends_also_when_its_parent_went_while_it_was_loading() -> None:
+    """With nobody to tell that it listens, an ordinary end of Python would wait for its threads."""
+    command = [sys.executable, "-m", "evalkit.models.local_server", str(find_gguf(DEFAULT_MODEL))]
+    with subprocess.Popen(
+        [*command, "m", "1", "512", "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.close()
+        server.stdout.close()
+        try:
+            assert server.wait(60) == 0
+        finally:
+            server.kill()
 
 
 def test_no_number_stands_under_another_models_name() -> None:
