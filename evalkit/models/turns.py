@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Turns"]
+__all__ = ["PATIENCE_S", "Turns"]
 
 LOOK_AGAIN_S = 0.02
 PATIENCE_S = 600.0  # a process that was stopped in the middle of a call stops no other for ever
@@ -52,29 +52,14 @@ class Turns:
         It polls, so that a wait blocks no thread that a reply needs to be stored.
         """
         waited = 0.0
-        while not self._taken(key):
+        while not self.try_take(key):
             if (waited := waited + LOOK_AGAIN_S) > PATIENCE_S:
                 return False
             await asyncio.sleep(LOOK_AGAIN_S)
         return True
 
-    def give_back(self, key: str) -> None:
-        """The next one may ask, or read what was stored; only for a turn that was taken."""
-        if self._file is not None:
-            with suppress(OSError):
-                self._set(key, _FCNTL.F_UNLCK)
-        self._held.pop(key, None)
-
-    def close(self) -> None:
-        """Give everything back."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-    def __del__(self) -> None:
-        self.close()
-
-    def _taken(self, key: str) -> bool:
+    def try_take(self, key: str) -> bool:
+        """Take this call's turn if nobody has it."""
         mine = object()
         if self._held.setdefault(key, mine) is not mine:
             return False
@@ -91,6 +76,22 @@ class Turns:
         if not free:
             del self._held[key]
         return free
+
+    def give_back(self, key: str) -> None:
+        """The next one may ask, or read what was stored; only for a turn that was taken."""
+        if self._file is not None:
+            with suppress(OSError):
+                self._set(key, _FCNTL.F_UNLCK)
+        self._held.pop(key, None)
+
+    def close(self) -> None:
+        """Give everything back."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def __del__(self) -> None:
+        self.close()
 
     def _set(self, key: str, kind: int) -> bool:
         assert self._file is not None

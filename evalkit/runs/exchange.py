@@ -19,6 +19,7 @@ from evalkit.models.endpoints import Endpoint
 from evalkit.models.plain import reply_from_json, reply_to_json
 from evalkit.models.prices import cost_of
 from evalkit.models.store import CallStore
+from evalkit.models.turns import PATIENCE_S
 from evalkit.records import Usage
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Exchange:
         self.failure: EvalkitError | None = None
         self._comms: set[Comm] = set()
         self._under_way: dict[str, int] = {}  # call key to the lane that asks
+        self._turns: set[str] = set()  # those of them whose turn among processes is ours
+        self._refused: dict[str, float] = {}  # when another process was first found to have it
         self._drawn: set[str] = set()  # in a fresh run: what this run has drawn already
         self._paid: dict[int, set[str]] = {}  # lane to the calls its shard paid for
         self._again: dict[int, int] = {}  # lane to how many of them it found when it ran again
@@ -68,6 +71,8 @@ class Exchange:
             yield
         finally:
             listener.stop()
+            for key in list(self._under_way):
+                self._settled(key)
             for comm in self._comms:  # of workers that are still at work: they send no call unasked
                 comm.abort()
 
@@ -83,7 +88,7 @@ class Exchange:
             committed_usd: What the shard's budget took, replies without a price at their estimate.
         """
         for key in [k for k, owner in self._under_way.items() if owner == lane]:
-            del self._under_way[key]
+            self._settled(key)
         if self._left_usd is not None and lane in self._given:
             spent = max(self._spent.pop(lane, 0.0), committed_usd)
             self._left_usd += max(0.0, self._given.pop(lane) - spent)
@@ -122,16 +127,17 @@ class Exchange:
         return {"usd": usd, "seconds": seconds}
 
     async def _look(self, lane: int, items: list[str]) -> dict[str, Any]:
-        """Which of these calls are recorded, and which another worker has under way."""
-        wanted = self._drawn.intersection(items) if self.client.fresh else items
-        known = self.client.recorded_keys(wanted)
+        """Which of these calls are recorded, and which another worker or process has under way."""
+        fresh = self.client.fresh
+        known = self.client.recorded_keys(self._drawn.intersection(items) if fresh else items)
+        ours = {key for key in items if key not in known and self._ours(key, lane)}
+        if ours and not fresh:  # another process may have asked meanwhile
+            for key, reply in self.client.recorded_keys(ours).items():
+                known[key] = reply
+                self._settled(key)
         paid = self._paid[lane]
         self._again[lane] += sum(key in paid for key in known)
-        wait = [
-            key
-            for key in items
-            if key not in known and self._under_way.setdefault(key, lane) != lane
-        ]
+        wait = [key for key in items if key not in known and key not in ours]
         return {"found": {k: reply_to_json(r) for k, r in known.items()}, "wait": wait}
 
     async def _put(self, lane: int, items: list[dict[str, Any]]) -> dict[str, Any]:
@@ -148,7 +154,7 @@ class Exchange:
             )
         )
         for reply in replies:
-            self._under_way.pop(reply.key, None)
+            self._settled(reply.key)
             if fresh:
                 self._drawn.add(reply.key)
         pairs = zip(standing, replies, strict=True)
@@ -158,8 +164,31 @@ class Exchange:
         """These calls failed: whoever waits for one may try."""
         for key in items:
             if self._under_way.get(key) == lane:
-                del self._under_way[key]
+                self._settled(key)
         return {}
+
+    def _ours(self, key: str, lane: int) -> bool:
+        """Whether this lane may ask: no other does, and no other process."""
+        if self._under_way.setdefault(key, lane) != lane:
+            return False
+        if key in self._turns:
+            return True
+        if self.store.turns.try_take(key):
+            self._turns.add(key)
+            self._refused.pop(key, None)
+            return True
+        now = time.monotonic()
+        if now - self._refused.setdefault(key, now) > PATIENCE_S:
+            return True
+        del self._under_way[key]
+        return False
+
+    def _settled(self, key: str) -> None:
+        """Nobody here asks this call any more."""
+        self._under_way.pop(key, None)
+        if key in self._turns:
+            self._turns.discard(key)
+            self.store.turns.give_back(key)
 
     def _count(self, lane: int, model: str, purpose: str, usage: Usage | None) -> None:
         endpoint = self.client.endpoints.by_name.get(model.partition("/")[0]) or Endpoint(model)

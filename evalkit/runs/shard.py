@@ -151,7 +151,7 @@ class _WorkerClient(Client):
 class _Driver:
     """The driver's call store as a worker sees it; what was looked up is kept for the shard."""
 
-    turns = None  # `look` waits while another worker asks
+    turns = None  # `look` waits while another worker or process asks
 
     def __init__(self, comms: Iterable[Comm], lane: int) -> None:
         self.known: dict[str, Reply] = {}
@@ -185,7 +185,7 @@ class _Driver:
         return await self._begin("begin")
 
     async def look(self, key: str) -> None:
-        """Learn whether a call is recorded; wait while another worker has it under way."""
+        """Learn whether a call is recorded; wait while another has it under way."""
         while key not in self.known:
             answer = await self._look(key)
             if (text := answer["found"].get(key)) is not None:

@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,19 @@ def test_rows_are_those_of_a_local_run_and_a_second_run_asks_nothing(
         paid = run(folder, endpoints, tmp_path, far, fresh=True)
         assert paid.manifest.calls["new"] == 120
         assert server.stats()["requests"] == 240
+
+
+def test_a_run_beside_it_on_the_same_store_pays_for_no_call_again(
+    tmp_path: Path, cluster: Any
+) -> None:
+    suite = judged_suite(tmp_path / "suite", 40)
+    with ChatServer(reply=reply, latency_s=0.1) as server, ThreadPoolExecutor(2) as threads:
+        endpoints = endpoints_of(server, max_concurrency=8)
+        engines = (run_here, DaskEngine(cluster.scheduler_address))
+        runs = [threads.submit(run, suite, endpoints, tmp_path, engine) for engine in engines]
+        here, there = (text(started.result()) for started in runs)
+        assert (server.stats()["requests"], server.stats()["distinct"]) == (80, 80)
+    assert here == there
 
 
 def test_a_killed_worker_loses_no_reply_and_no_call_is_repeated(
