@@ -45,7 +45,9 @@ class Criterion:
 
     def applies_to(self, case: Case) -> bool:
         """True when the case fits every key of `where`; one matching tag is enough."""
-        return all(not _of(case, key).isdisjoint(texts) for key, texts in self.where.items())
+        return not self.where or all(
+            not _of(case, key).isdisjoint(texts) for key, texts in self.where.items()
+        )
 
     def thresholds(self) -> dict[str, Any]:
         """What decides, apart from what is measured; unstated ones are left out."""

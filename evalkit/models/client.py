@@ -235,7 +235,7 @@ class Client:
         try:
             if turns is not None:
                 self._start_clock()
-                ours = await self._in_time(turns.take(key), model)
+                ours = turns.try_take(key) or await self._in_time(turns.take(key), model)
             if not fresh and self.store is not None:
                 outcome = self._recorded_one(key)  # somebody else may have asked meanwhile
             if outcome is not None:

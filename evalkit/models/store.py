@@ -32,7 +32,7 @@ __all__ = ["CallStore", "StoreSize"]
 APPLICATION_ID = 0x65766B74  # "evkt"
 VERSION = 1
 _LOCK_TIMEOUT_S = 30.0
-_GATHER_S = 0.003  # while replies come in crowds, a commit waits this long for more of them
+_GATHER_S = 0.005  # while replies come in crowds, a commit waits this long for more of them
 _CHECKED_BYTES = 16 * 2**20  # a larger file is not read through when it is opened
 _SCHEMA = """
 CREATE TABLE replies (

@@ -26,12 +26,13 @@ class GitState:
 
 def git_state(folder: Path) -> GitState:
     """Commit and dirtiness of the repository around a folder; empty outside one."""
-    sha = _git(folder, "rev-parse", "HEAD")
-    if sha is None:
+    paths = (":(top)", ":(top,exclude)exports")
+    said = _git(folder, "status", "--porcelain=v2", "--branch", "--", *paths)
+    lines = (said or "").splitlines()
+    sha = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "")
+    if not sha or sha == "(initial)":
         return GitState()
-    top = (_git(folder, "rev-parse", "--show-toplevel") or str(folder)).strip()
-    changes = _git(Path(top), "status", "--porcelain", "--", ".", ":(exclude)exports")
-    return GitState(sha.strip(), bool(changes and changes.strip()))
+    return GitState(sha, any(not line.startswith("#") for line in lines))
 
 
 def resolve_ref(folder: Path, ref: str) -> str:

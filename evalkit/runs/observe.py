@@ -75,7 +75,7 @@ async def observe(
         status=status,
         error=why,
         cluster=case.cluster,
-        scores={c.name: scores[c.name] for c in plan.measured() if c.name in scores},
+        scores={c.name: scores[c.name] for c in plan.measured if c.name in scores},
         verdicts=verdicts,
         by={name: plan.by[name] for name in scores},
     )

@@ -54,11 +54,13 @@ class Plan:
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
         """The criteria measured in this run: hard ones first, then other scorers, then judges."""
-        return tuple(sorted(self.measured(), key=lambda c: (bool(c.judge), not c.hard)))
+        return tuple(sorted(self.measured, key=lambda c: (bool(c.judge), not c.hard)))
 
-    def measured(self) -> Iterator[Criterion]:
+    @cached_property
+    def measured(self) -> tuple[Criterion, ...]:
         """The criteria measured in this run, in the suite's order."""
-        return (c for c in self.suite.criteria if c.name in self.scorers or c.name in self.judged)
+        names = {*self.scorers, *self.judged}
+        return tuple(c for c in self.suite.criteria if c.name in names)
 
     def observations(self) -> Iterator[tuple[Case, int]]:
         """Every case with every repeat, in case order."""

@@ -127,8 +127,4 @@ def _fields(value: Any) -> dict[str, Any]:
 
 def _dense(data: Mapping[str, Any]) -> dict[str, Any]:
     """Without what says nothing: None, "", empty lists and objects. Zero and False stay."""
-    return {
-        k: v
-        for k, v in data.items()
-        if v is not None and v != "" and v != () and v != [] and v != {}
-    }
+    return {k: v for k, v in data.items() if v or v == 0}

@@ -53,6 +53,10 @@ def skimmed_rows(path: Path) -> Iterator[SkimmedRow]:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                yield decode(line)
+                row = decode(line)
+                for score in row.scores.values():
+                    if (score.value is None) == (score.status is ScoreStatus.OK):
+                        raise ValidationError(f"status {score.status} with value {score.value}")
             except (DecodeError, ValidationError, UnicodeDecodeError, RecursionError) as error:
                 raise damaged_row(path, number, error) from error
+            yield row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 __all__ = ["masked_text", "thinking_spans", "visible_text"]
 
@@ -20,6 +21,7 @@ _MARK = re.compile(
 )
 
 
+@lru_cache(maxsize=32)  # every scorer and judge of a case asks for the same text
 def thinking_spans(text: str) -> tuple[tuple[int, int], ...]:
     """Where the thinking stands: `(start, end)` offsets, in order, marks included.
 

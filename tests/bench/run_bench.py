@@ -3,8 +3,8 @@
     python tests/bench/run_bench.py [module ...]
 
 Each `bench_*.py` runs in a process of its own. The rows go to exports/bench.json with the machine,
-the load and the versions; an earlier file there is compared with. `BENCH_SCALE=100000` takes the
-scale rows further, `BENCH_PEERS_PYTHON=<python>` runs pydantic-evals beside evalkit. The status is
+the load and the versions; an earlier file there is compared with. `BENCH_SCALE=10000` ends the
+scale rows sooner, `BENCH_PEERS_PYTHON=<python>` runs pydantic-evals beside evalkit. The status is
 0 whatever the rows say: a missed target is a finding, printed with how much it misses by.
 """
 

@@ -76,6 +76,9 @@ def test_every_counted_field_is_the_row_s(tmp_path: Path) -> None:
         '{"case_id":"a","stratum":"s","repeat":0,"status":"fine"}',
         '{"case_id":"a","stratum":"s","repeat":0,"status":"ok","criteria":{"c":{"status":"ok",'
         '"value":1.5}}}',
+        '{"case_id":"a","stratum":"s","repeat":0,"status":"ok","criteria":{"c":{"status":"ok"}}}',
+        '{"case_id":"a","stratum":"s","repeat":0,"status":"ok","criteria":{"c":{"status":"missing",'
+        '"value":1.0}}}',
         "\udcff",
         '{"x":' + "[" * 100_000,
     ],
