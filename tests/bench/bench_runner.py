@@ -21,7 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench_calls import row
+from bench_calls import row, short_of_the_bound
 from chat_server import ChatServer
 from runner_jobs import imports, in_a_process, killed, medians
 
@@ -57,9 +57,7 @@ def main(repeats: int = 3) -> list[dict[str, Any]]:
                 0.1,
                 "",
                 of_the_bare_loop=1 - got["floor"]["mean_concurrency"] / concurrency,
-                why=f"the bare loop itself reaches {got['floor']['mean_concurrency']:.0f} of "
-                f"{concurrency}: at {1000 * latency_s / concurrency:.2f} ms a call its one core is "
-                "full, and connections open in the first tenth of so short a run",
+                why=short_of_the_bound(got["floor"]["mean_concurrency"], concurrency),
             )
         )
     slow = {"latency_s": 0.5, "concurrency": 128}
