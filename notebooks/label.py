@@ -138,15 +138,9 @@ def keys(desk, progress, session, set_turn, shown, task):
     )
     _said = view.said_html(desk.said or "press a key, or a button")
     _row = pressed.hstack(justify="center", gap=0.8)
-    mo.vstack([html(view.progress_html(shown, progress)), _row, html(_said)])
+    _item = html(view.item_html(task, shown))  # with its keys, so that none is another item's
+    mo.vstack([html(view.progress_html(shown, progress)), _row, html(_said), _item])
     return (pressed,)
-
-
-@app.cell(hide_code=True)
-def item(shown, task):
-    mo.stop(shown is None)
-    html(view.item_html(task, shown))
-    return
 
 
 @app.cell(hide_code=True)

@@ -42,7 +42,7 @@ def test_ten_pairs_by_keyboard_with_a_reload_lose_nothing_and_give_nothing_away(
             page.reload()
             page.get_by_text("5 of 10 done", exact=True).wait_for()
         page.locator(".ek-draft").first.wait_for()
-        shown.append(page.locator(".ek-q").inner_text())
+        shown.append(page.locator(".ek-q").inner_text())  # it came with its number and its keys
         sources.append(page.content())
         page.wait_for_timeout(READ_MS)
         page.keyboard.press("123"[done % 3])
