@@ -15,8 +15,8 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
@@ -24,29 +24,13 @@ from typing import Any, NamedTuple
 
 from evalkit.errors import StoreError
 from evalkit.models.plain import reply_from_json, reply_to_json
+from evalkit.models.store_file import MEND, connect, open_store, sentences
 from evalkit.models.turns import Turns
 from evalkit.records import Reply
 
 __all__ = ["CallStore", "StoreSize"]
 
-APPLICATION_ID = 0x65766B74  # "evkt"
-VERSION = 1
-_LOCK_TIMEOUT_S = 30.0
 _GATHER_S = 0.005  # while replies come in crowds, a commit waits this long for more of them
-_CHECKED_BYTES = 16 * 2**20  # a larger file is not read through when it is opened
-_SCHEMA = """
-CREATE TABLE replies (
-    id INTEGER PRIMARY KEY,
-    key BLOB NOT NULL,          -- the call key, 32 bytes
-    draw INTEGER NOT NULL,      -- 0, and one more for each fresh draw
-    at REAL NOT NULL,           -- seconds since the epoch
-    run TEXT NOT NULL,
-    model TEXT NOT NULL,        -- endpoint/model
-    purpose TEXT NOT NULL,      -- task, judge
-    settings TEXT NOT NULL,     -- sampling parameters, JSON
-    reply TEXT NOT NULL,        -- JSON without defaults
-    UNIQUE (key, draw)
-)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +65,14 @@ class CallStore:
         self._lock = threading.Lock()
         self._queue: queue.SimpleQueue[_Write | threading.Event | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
-        with self._sentences():
-            self._reader = self._open()
+        with sentences(self.path):
+            self._reader = open_store(self.path)
 
     # -- reading -------------------------------------------------------------------------------
 
     def get(self, key: str) -> Reply | None:
         """The reply of a call, or None."""
-        with self._lock, self._sentences():
+        with self._lock, sentences(self.path):
             row = self._reader.execute(
                 "SELECT reply FROM replies WHERE key = ? ORDER BY draw DESC LIMIT 1",
                 (bytes.fromhex(key),),
@@ -107,7 +91,7 @@ class CallStore:
 
     def keys_of_run(self, run: str) -> list[str]:
         """Keys of the calls that this run paid for, oldest first."""
-        with self._lock, self._sentences():
+        with self._lock, sentences(self.path):
             rows = self._reader.execute(
                 "SELECT key FROM replies WHERE run = ? ORDER BY id", (run,)
             ).fetchall()
@@ -115,7 +99,7 @@ class CallStore:
 
     def size(self) -> StoreSize:
         """How much is stored."""
-        with self._lock, self._sentences():
+        with self._lock, sentences(self.path):
             row = self._reader.execute(
                 "SELECT count(*), min(at), max(at), count(DISTINCT run) FROM replies"
             ).fetchone()
@@ -175,7 +159,7 @@ class CallStore:
         if before is None and run is None:
             raise StoreError("prune: say before= (a time) or run= (a run's id)")
         self.flush()
-        with self._lock, self._sentences():
+        with self._lock, sentences(self.path):
             gone = self._reader.execute(
                 "DELETE FROM replies WHERE (:before IS NULL OR at < :before) "
                 "AND (:run IS NULL OR run = :run)",
@@ -228,8 +212,8 @@ class CallStore:
             crowded = len(batch) > 1
             outcomes: list[Reply | StoreError]
             try:
-                with self._sentences():
-                    db = db or self._connect()
+                with sentences(self.path):
+                    db = db or connect(self.path)
                     outcomes = _commit(db, batch) if batch else []
             except StoreError as error:
                 outcomes = [error] * len(batch)
@@ -247,7 +231,7 @@ class CallStore:
         remaining = iter(keys)
         while chunk := [bytes.fromhex(k) for k in islice(remaining, 500)]:
             marks = ",".join("?" * len(chunk))
-            with self._lock, self._sentences():
+            with self._lock, sentences(self.path):
                 for blob, *values in self._reader.execute(
                     f"SELECT key, {columns} FROM replies WHERE key IN ({marks}) ORDER BY draw",
                     chunk,
@@ -259,92 +243,7 @@ class CallStore:
         try:
             return reply_from_json(text, key)
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise StoreError(f"{self.path}: the reply {key[:12]} is damaged. {_MEND}") from None
-
-    def _connect(self) -> sqlite3.Connection:
-        db = sqlite3.connect(
-            self.path, timeout=_LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
-        db.execute("PRAGMA synchronous = NORMAL")
-        return db
-
-    def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        known = self.path.exists() and self.path.stat().st_size > 0
-        if known:
-            with self.path.open("rb") as file:
-                if file.read(16) != b"SQLite format 3\0":
-                    raise StoreError(f"{self.path} is no call store (not SQLite). {_MEND}")
-        db = self._connect()
-        try:
-            if not self._is_ours(db):
-                self._create(db)
-            elif known and self.path.stat().st_size <= _CHECKED_BYTES:
-                problem = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-                if problem != "ok":
-                    raise StoreError(f"{self.path} is damaged ({problem}). {_MEND}")
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-    def _is_ours(self, db: sqlite3.Connection) -> bool:
-        """True for a store of ours, False for an empty file.
-
-        Raises:
-            StoreError: If it is somebody else's, or of a later version.
-        """
-        tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        mark = db.execute("PRAGMA application_id").fetchone()[0]  # second: made with the tables
-        if mark == 0 and tables == 0:
-            return False
-        if mark != APPLICATION_ID:
-            raise StoreError(f"{self.path} is another program's database. {_MEND}")
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version != VERSION:
-            raise StoreError(
-                f"{self.path} has store version {version}; this evalkit reads {VERSION}. "
-                "Install the evalkit that wrote it, or name another file."
-            )
-        return True
-
-    def _create(self, db: sqlite3.Connection) -> None:
-        deadline = time.monotonic() + _LOCK_TIMEOUT_S
-        while True:  # switching to WAL does not wait for other processes by itself
-            try:
-                db.execute("PRAGMA journal_mode = WAL")
-                break
-            except sqlite3.OperationalError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
-        db.execute("BEGIN IMMEDIATE")  # left open by an error, it is rolled back when closed
-        if not self._is_ours(db):  # another process may have been first
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {VERSION}")
-            db.execute(_SCHEMA)
-        db.execute("COMMIT")
-
-    @contextmanager
-    def _sentences(self) -> Generator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error) or "busy" in str(error):
-                raise StoreError(
-                    f"{self.path} stayed locked for {_LOCK_TIMEOUT_S:g} s: another process writes "
-                    "to it for long. Wait for that one, or use another file."
-                ) from None
-            raise StoreError(
-                f"{self.path}: {error}. Is there room, and may it be written?"
-            ) from None
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"{self.path} is damaged ({error}). {_MEND}") from None
-        except OSError as error:
-            raise StoreError(f"{self.path}: {error.strerror or error}.") from None
-
-
-_MEND = "It is left untouched: move it away, or name another file."
+            raise StoreError(f"{self.path}: the reply {key[:12]} is damaged. {MEND}") from None
 
 
 def _commit(db: sqlite3.Connection, batch: list[_Write]) -> list[Reply | StoreError]:
