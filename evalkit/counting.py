@@ -26,7 +26,7 @@ def all_of(n: int, one: str) -> str:
     return f"{'' if n == 1 else 'all '}{counted(n, one)}"
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def listed(names: Sequence[str], most: int, between: str = ", ") -> str:
     """`a, b, c and 4 more`: the first `most` of some names."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return between.join(names[:most]) + more

@@ -16,17 +16,16 @@ come from the call store and the suite's recordings.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evalkit.counting import counted
+from evalkit.pytest_collected import Collected, collected_of, out_of
 
 if TYPE_CHECKING:
     from evalkit.cases.suite import Suite
@@ -63,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "sentinel(n): only cases tagged sentinel, each n times; every time must hold",
     ):
         config.addinivalue_line("markers", line)
-    config.pluginmanager.register(_Collected(config), "evalkit-collected")
+    config.pluginmanager.register(Collected(config), "evalkit-collected")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -156,7 +155,7 @@ def evalkit_case(request: pytest.FixtureRequest) -> Iterator[EvalCase]:
     case = EvalCase(request.param, _suite_of(request.config, request.node), request.config, repeats)
     yield case
     if "run" in vars(case) and marker is None:
-        _collected(request.config).add_run(case.suite, case.run)
+        collected_of(request.config).add_run(case.suite, case.run)
 
 
 @pytest.fixture
@@ -167,7 +166,7 @@ def evalkit_record(request: pytest.FixtureRequest) -> Callable[..., None]:
     """
 
     def record(name: str, score: float, *, threshold: float | None = None, n: int = 0) -> None:
-        _collected(request.config).add_score(request.node.name, name, score, threshold, n)
+        collected_of(request.config).add_score(request.node.name, name, score, threshold, n)
         if threshold is not None and not score >= threshold:
             pytest.fail(f"{name} is {score:g}, below its threshold {threshold:g}", pytrace=False)
 
@@ -239,87 +238,7 @@ def assert_criteria(
     return result
 
 
-# -- what all tests together say ---------------------------------------------------------------
-
-
-class _Collected:
-    """Rows and scores of all tests, in one process or brought together from xdist's workers."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self.config = config
-        self.scores: list[dict[str, Any]] = []
-        self.runs: list[dict[str, Any]] = []
-        self.said: list[str] = []
-
-    def add_score(
-        self, test: str, name: str, score: float, threshold: float | None, n: int
-    ) -> None:
-        self.scores.append(
-            {"test": test, "name": name, "score": score, "threshold": threshold, "n": n}
-        )
-
-    def add_run(self, suite: Suite, run: Run) -> None:
-        from evalkit.report.collected import packed
-
-        self.runs.append(packed(suite, run))
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any, error: object) -> None:
-        sent = getattr(node, "workeroutput", {}).get("evalkit")
-        if sent is None and error is not None:
-            self.said.append(f"BROKEN: a worker died, its tests are not measured ({error})")
-            return
-        for key, values in json.loads(sent or "{}").items():
-            getattr(self, key).extend(values)
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        output = getattr(self.config, "workeroutput", None)
-        if output is not None:
-            output["evalkit"] = json.dumps({"scores": self.scores, "runs": self.runs})
-            return
-        broken = bool(self.said)
-        if self.scores:
-            self._write_scores()
-        for folder in sorted({run["suite"] for run in self.runs}):
-            broken |= not self._gate(folder)
-        if broken and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self.said:
-            terminalreporter.section("evalkit")
-            for text in self.said:
-                terminalreporter.write_line(text)
-
-    def _gate(self, folder: str) -> bool:
-        from evalkit.report.collected import ruling_on
-
-        strictness = str(self.config.getoption("--evalkit-strictness"))
-        said, passed = ruling_on(self.runs, folder, _out(self.config), strictness)
-        self.said.append(said)
-        return passed
-
-    def _write_scores(self) -> None:
-        from evalkit.runs.ledger_entries import append_scores
-
-        append_scores(_out(self.config) / "eval_baseline.tsv", self.scores, self.config.rootpath)
-        low = [s for s in self.scores if s["threshold"] is not None and s["score"] < s["threshold"]]
-        held = counted(len(self.scores), "score")
-        self.said.append(f"{held} recorded, {len(low)} below their threshold")
-
-
-def _collected(config: pytest.Config) -> _Collected:
-    plugin = config.pluginmanager.getplugin("evalkit-collected")
-    assert isinstance(plugin, _Collected)
-    return plugin
-
-
 # -- between ------------------------------------------------------------------------------------
-
-
-def _out(config: pytest.Config) -> Path:
-    return config.rootpath / str(config.getoption("--evalkit-out"))
 
 
 def _marked(node: Any) -> Mapping[str, Any]:
@@ -372,7 +291,7 @@ def _client(config: pytest.Config, suite: Suite) -> Generator[Client]:
     from evalkit.models.store import CallStore
 
     recordings = suite.folder / "recordings"
-    with CallStore(_out(config) / "calls.sqlite") as store:
+    with CallStore(out_of(config) / "calls.sqlite") as store:
         yield Client(
             _spoken(lambda: load_endpoints(config.rootpath)),
             store=store,

@@ -9,6 +9,7 @@ on a scorer and a recorded reply, a test takes it as a parameter. A change of th
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol
@@ -218,7 +219,7 @@ def _other_spelling(found: re.Match[str]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Relation:
+class _Relation(ABC):
     name: str
     change: Change
     of: str = ""
@@ -228,9 +229,9 @@ class _Relation:
         """Whether only the case changes, so that the application can be asked again."""
         return self.change.LIVE
 
+    @abstractmethod
     def fault(self, before: Score, after: Score) -> str:
         """What is wrong with two measured scores; "" where the relation holds."""
-        raise NotImplementedError
 
     def measure(self, score: Score) -> float:
         """The score's value or, of `of`, the number or the length of the list in its details."""

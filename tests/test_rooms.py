@@ -31,7 +31,16 @@ MAY_IMPORT["judges"] = {*MAY_IMPORT["relations"], "relations", "models", "prompt
 MAY_IMPORT["validity"] = {*MAY_IMPORT["judges"], "judges"}
 MAY_IMPORT["runs"] = {*MAY_IMPORT["validity"], "validity"}
 MAY_IMPORT["report"] = {*MAY_IMPORT["runs"], "runs"}
-DOORS = {"__init__", "__main__", "pytest_plugin", "params", "ending", "doctor", "starter"}
+DOORS = {
+    "__init__",
+    "__main__",
+    "pytest_plugin",
+    "pytest_collected",
+    "params",
+    "ending",
+    "doctor",
+    "starter",
+}
 
 
 def imports_of(path: Path) -> Iterator[tuple[int, str]]:

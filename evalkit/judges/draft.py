@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from evalkit.errors import JudgeError
 from evalkit.judges.asking import Asked, FileJudge, ask_model
 from evalkit.judges.file import JudgeFile
@@ -13,7 +15,7 @@ from evalkit.scorers.refusal import refusal_in
 __all__ = ["DraftJudge", "no_answer"]
 
 
-class DraftJudge(FileJudge):
+class DraftJudge(FileJudge, ABC):
     """A judge of one draft at a time: `criteria` and `scale` say what is asked, read and lowest."""
 
     @property
@@ -21,17 +23,17 @@ class DraftJudge(FileJudge):
         """The keys of what `judge` returns."""
         return (self.name,)
 
+    @abstractmethod
     def prepared(self, case: Case, reply: Reply, repeat: int) -> Asked:
         """The request about one draft."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, asked: Asked, reply: Reply) -> dict[str, Verdict]:
         """The judge's reply as verdicts."""
-        raise NotImplementedError
 
+    @abstractmethod
     def lowest(self) -> str:
         """The label of a draft that is no answer."""
-        raise NotImplementedError
 
     def requests(self, case: Case, reply: Reply, repeat: int = 0) -> list[Request]:
         """The calls that `judge` would send: none when the draft settles it."""

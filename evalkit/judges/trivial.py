@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -29,7 +30,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class TrivialJudge:
+class TrivialJudge(ABC):
     """The interface of a judge over one rule: `merit` in 0..1 of a draft, and why.
 
     `criteria` and `levels` are those of the judge it stands beside: a criterion is met from a merit
@@ -80,9 +81,9 @@ class TrivialJudge:
         """The keys of what `judge` returns."""
         return tuple(self.criteria) or (self.name,)
 
+    @abstractmethod
     def merit(self, case: Case, reply: Reply, repeat: int) -> tuple[float, str]:
         """How good the rule finds a draft, 0..1, and its reason."""
-        raise NotImplementedError
 
     def prefers(self, case: Case, first: Reply, second: Reply, repeat: int) -> tuple[str, str]:
         """Which of two drafts in the order shown ("first", "second", "tie"), and why."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from evalkit.cases.criterion import Criterion
 from evalkit.cases.suite import Suite
+from evalkit.counting import listed
 from evalkit.runs.git import changed_files, file_at
 
 __all__ = ["FLAG", "loosened", "moved_behind", "problem_of", "redefined_since", "threshold_changes"]
@@ -134,8 +135,7 @@ def problem_of(redefined: Iterable[str], what: str, mend: str) -> tuple[str, ...
     said = list(dict.fromkeys(redefined))
     if not said:
         return ()
-    more = f" and {len(said) - 3} more" if len(said) > 3 else ""
-    return (f"{what}: {'; '.join(said[:3])}{more}. {mend}",)
+    return (f"{what}: {listed(said, 3, '; ')}. {mend}",)
 
 
 def _meaning(criterion: Criterion, *, hard: bool) -> dict[str, Any]:

@@ -7,6 +7,7 @@ An id that comes up twice counts once, at its first rank.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,7 +20,7 @@ __all__ = ["MeanReciprocalRank", "Ndcg", "PrecisionAtK", "RecallAtK"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Ranked:
+class _Ranked(ABC):
     """Shared settings.
 
     Args:
@@ -59,9 +60,9 @@ class _Ranked:
         findings = tuple(Finding(f"not retrieved: {chunk!r}") for chunk in missing[:20])
         return Score(value, reason, findings=findings, details={"hits": hits, "missing": missing})
 
+    @abstractmethod
     def measure(self, ranked: list[str], grades: Mapping[str, float]) -> float:
         """The measure itself: distinct ids in rank order, relevant ids with their grades."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)

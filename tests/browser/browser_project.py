@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -16,6 +19,8 @@ from mini_suite import write_suite
 from evalkit.judges import load_judge
 from evalkit.validity.licence import AnchorPin, Evidence, Licence, Revocation, pin_judge
 from evalkit.validity.provenance import Provenance
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def project(folder: Path, server: ChatServer, at_once: int = 2, **suite: Any) -> Path:
@@ -129,3 +134,17 @@ def hover(chart: Any) -> str:
       return [...said];
     }""")
     return "\n".join(said)
+
+
+def script(folder: Path, notebook: str, *arguments: str) -> None:
+    """A notebook as a script; a failed gate is a result too."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "notebooks" / notebook), *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.returncode in (0, 1, 3), done.stdout + done.stderr

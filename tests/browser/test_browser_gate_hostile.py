@@ -6,19 +6,20 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from browser_project import (
+    ROOT,
     as_a_file,
     as_a_model,
     as_an_id,
     hostile_cases,
     hostile_licence,
     project,
+    script,
     toml,
 )
 from chat_server import ChatServer
@@ -26,7 +27,6 @@ from chat_server import ChatServer
 from evalkit.report.safe import visible_controls
 from evalkit.validity.licence import Revocation
 
-ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "gate.py"
 SUITE = ("--suite", "golden/mini")
 TWICE = (*SUITE, "--repeats", "2", "--baseline-ref", "HEAD")
@@ -189,17 +189,3 @@ def suite_file(folder: Path, texts: Sequence[str], version: str, prompt: str = "
         f"app_version = {toml(version)}\n\n[sampling]\nseed = 7\n{names}{judged}",
         encoding="utf-8",
     )
-
-
-def script(folder: Path, notebook: str, *arguments: str) -> None:
-    """A notebook as a script; a failed gate is a result too."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "notebooks" / notebook), *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-    assert done.returncode in (0, 1, 3), done.stdout + done.stderr

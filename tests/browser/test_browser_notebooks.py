@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_project import hostile_cases, project
+from browser_project import ROOT, hostile_cases, project, script
 from chat_server import ChatServer
 from duel_suite import JUDGE, LOUD
 
 from evalkit.report.safe import visible_controls
 
-ROOT = Path(__file__).resolve().parents[2]
 COMPARE, ITERATE = ROOT / "notebooks" / "compare.py", ROOT / "notebooks" / "iterate.py"
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
 WIDER = """[...document.querySelectorAll('button, textarea, canvas, svg.marks, .ek-block')]
@@ -75,7 +71,7 @@ def hostile_project(
     with ChatServer(reply=_echo(texts)) as server:
         cases = hostile_cases(texts)
         folder = _duel(project(tmp_path_factory.mktemp("hostile"), server, cases=cases))
-        _script(folder, "iterate.py", "--suite", "golden/mini", "--sample", "99", "--freeze")
+        script(folder, "iterate.py", "--suite", "golden/mini", "--sample", "99", "--freeze")
         yield folder, server, len(cases)
 
 
@@ -173,17 +169,3 @@ def _duel(folder: Path) -> Path:
     (suite / "judges" / "pairwise.md").write_text(JUDGE)
     (suite / "prompts" / "loud.md").write_text(LOUD)
     return folder
-
-
-def _script(folder: Path, notebook: str, *arguments: str) -> None:
-    """A notebook as a script; a failed gate is a result too."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "notebooks" / notebook), *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-    assert done.returncode in (0, 1, 3), done.stdout + done.stderr
